@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+import time
 import zlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +131,37 @@ def lower_priority(by=10):
         with suppress(OSError):
             thread = os.PRIO_PROCESS, threading.get_native_id()
             os.setpriority(*thread, max(by, os.getpriority(*thread)))
+
+
+_PAUSE = 0.06  # seconds: from a key to the next text on the page, as a rule
+
+
+class _Pause:
+    """When threads of low priority may go on, by `time.monotonic`."""
+
+    until = 0.0
+
+
+def pause_background():
+    """Let threads of low priority pause for 60 ms, at most half of the time, on Linux.
+
+    An answer wakes several threads, here and in the browser. Each would wait for a
+    processor or for the interpreter lock, which such a thread uses.
+    """
+    now = time.monotonic()
+    if sys.platform == "linux" and now > _Pause.until + _PAUSE:
+        _Pause.until = now + _PAUSE
+
+
+def give_way():
+    """Wait for the end of a pause, if the priority of this thread is low."""
+    left = _Pause.until - time.monotonic()
+    if left > 0 and _nice(0) > _nice(os.getpid()):
+        time.sleep(left)
+
+
+def _nice(thread):
+    return os.getpriority(os.PRIO_PROCESS, thread)
 
 
 def synchronized(method):

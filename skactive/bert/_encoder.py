@@ -6,6 +6,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from .._utils._repeatable import give_way
 from ._tokens import runs, single_tokens
 
 # Post-normalized layers over absolute positions, all built of the same parts. MPNet
@@ -143,6 +144,7 @@ class _Layer:
         self.output = layer.output
 
     def __call__(self, states, groups, bias, tokens=None):
+        give_way()
         dtype = self.widen.weight.dtype  # that of the products; states keep theirs
         context = self._attend(states.to(dtype), groups, bias)
         if tokens is not None:  # all others were needed for attention only

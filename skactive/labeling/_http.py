@@ -153,8 +153,7 @@ def make_app(routes):
     """Return an application whose refusals are JSON objects."""
 
     async def refuse(request, error):
-        content = {"error": error.detail}
-        return respond(error.status_code, content, error.headers)
+        return respond(error.status_code, {"error": error.detail}, error.headers)
 
     return Starlette(routes=routes, exception_handlers={HTTPException: refuse})
 

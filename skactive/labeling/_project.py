@@ -420,9 +420,8 @@ def _list_texts(about):
     if isinstance(about, dict):
         examples = about.get("examples") or ()
         about = [about.get("description"), *examples]
-    return [
-        text for text in ([about] if isinstance(about, str) else about or ()) if text
-    ]
+    texts = [about] if isinstance(about, str) else about or ()
+    return [text for text in texts if text]
 
 
 def save_model(model, folder, about):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 from .._storage._files import write_atomic
+from .._utils._repeatable import pause_background
 from .._utils._sklearn import check_bool
 from ..session import Desk
 from ._calls import call
@@ -85,6 +86,8 @@ class LabelingServer(HttpServer):
     async def answer_call(self, request):
         """Return the response to one call of a method of the desk."""
         method = request.path_params["method"]
+        if method in ("answer", "skip"):
+            pause_background()
         arguments = await read_json(request, MAX_BODY)
         if method == "finish":
             self.finished = True

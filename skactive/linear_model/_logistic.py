@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils._chunks import multiply_rows
 from .._utils._labels import check_classes, check_one_label
-from .._utils._repeatable import one_blas_thread
+from .._utils._repeatable import give_way, one_blas_thread
 from .._utils._sklearn import (
     POSITIVE,
     POSITIVE_INT,
@@ -55,6 +55,7 @@ def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
     step = -multiply(1.0, inverse, g)
     limit = _MOST * -(g @ step)  # gᵀ M g
     while not is_small(x, g):
+        give_way()
         x = x + step
         g_new = gradient(x)
         image = multiply(1.0, inverse, g_new)
@@ -95,6 +96,7 @@ def l_bfgs(gradient, x, is_small, scale=None, inverse=None, *, max_iter):
         # Too far is where a function rises about as fast as it fell at the start. Its
         # minimum along the step is there where the slope, taken as linear, is 0.
         for _ in range(_SHORTER):
+            give_way()
             new = gradient(x + step)
             end = _dots(new, step)
             too_far = going & (end > -0.9 * slope)

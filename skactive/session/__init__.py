@@ -24,8 +24,4 @@ from ._session import LabelingSession
 from ._session import mirror as mirror
 from ._state import read_labels
 
-__all__ = [
-    "LabelingSession",
-    "LockedError",
-    "read_labels",
-]
+__all__ = ["LabelingSession", "LockedError", "read_labels"]

@@ -785,13 +785,11 @@ class Desk:
     def _describe_classes(self, labels):
         if self.target == "regression":
             return []
-        renamed, described = self._state.renamed, []
+        renamed, about_all, described = self._state.renamed, self._descriptions, []
         given = [renamed.get(name, name) for name in self._given]
         counts = Counter(map(key_of, [*list_classes(labels), *given]))
         for place, label in enumerate(self.session.known_classes):
-            about = self._descriptions.get(
-                label, self._descriptions.get(str(label), {})
-            )
+            about = about_all.get(label, about_all.get(str(label), {}))
             described.append(
                 {
                     "name": label,
@@ -819,8 +817,7 @@ class Desk:
             return predict_labels(None, texts, None, self.target)
 
     def _note_error(self, exc):
-        message = f"{type(exc).__name__}: {exc}"
-        self._error = message, self._models.newest().learner
+        self._error = f"{type(exc).__name__}: {exc}", self._models.newest().learner
 
     def _find_error(self):
         """Return why features, the last training or the last query failed, or None."""
@@ -831,12 +828,8 @@ class Desk:
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
-        has_features = self._models.encoded == 1
-        if (
-            has_features
-            and self._quality.is_due(n_labeled)
-            and not self._doubts.is_behind
-        ):
+        is_idle = self._models.encoded == 1 and not self._doubts.is_behind
+        if is_idle and self._quality.is_due(n_labeled):
             work = self._quality.compute, n_labeled
             self._in_background("estimate", *work, worker=self._slow_worker)
 

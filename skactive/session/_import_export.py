@@ -55,9 +55,7 @@ def export_table(path, what, state, predictions=None, more=None):
     if what == "answers":
         rows = [(id, given) for id, answer in rows for given in answer.given]
     elif what == "open":
-        rows = [
-            (id, None) for number in sorted(state.open) for id in state.open[number]
-        ]
+        rows = [(id, None) for n in sorted(state.open) for id in state.open[n]]
     elif what == "pool":
         answered = {copy: one for id, one in rows for copy in pool.copies_of(id)}
         answered |= state.answers

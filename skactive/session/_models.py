@@ -425,8 +425,7 @@ def _start(work):
 
 def fit_front(estimator, X):
     """Return the front steps of an estimator; they need no training."""
-    front, _ = split_estimator(estimator)
-    return clone(front).fit(take_rows(X, np.arange(1)))
+    return clone(split_estimator(estimator)[0]).fit(take_rows(X, np.arange(1)))
 
 
 class BackgroundEncoder:

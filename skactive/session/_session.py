@@ -264,22 +264,18 @@ class LabelingSession:
         # `_choosing`, so that answers need not wait for them. `_choosing` is always
         # acquired first.
         self._choosing = threading.RLock()
-        self._journal = Journal(folder)
-        self._lock = self._journal.lock
+        journal = self._journal = Journal(folder)
+        self._lock = journal.lock
         try:
-            manifest = self._journal.manifest
+            manifest = journal.manifest
             learner, about = describe_classes(learner, descriptions, manifest, target)
             known = {"target": target, "descriptions": about}
-            begin_or_resume(self._journal, pool, learner, classes, options, **known)
-            self.state = self._journal.state
-            self._vocabulary = Vocabulary(self._journal, learner, target)
-            self._answers = Answers(self._journal, self._vocabulary)
-            self.models = Models(
-                self._journal, learner, self._vocabulary, refit, encode
-            )
-            self.queue = Queue(
-                self._journal, learner, self.models, self._choosing, options
-            )
+            begin_or_resume(journal, pool, learner, classes, options, **known)
+            self.state = journal.state
+            self._vocabulary = words = Vocabulary(journal, learner, target)
+            self._answers = Answers(journal, words)
+            self.models = Models(journal, learner, words, refit, encode)
+            self.queue = Queue(journal, learner, self.models, self._choosing, options)
             self.models.prepare()
             verbose = int(verbose) if isinstance(verbose, bool) else verbose
             if check_count("verbose", verbose, least=0):
@@ -917,9 +913,8 @@ class LabelingSession:
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
             model, X = self.models.newest(), self.state.pool.X
-            predictions = predict_labels(model.learner, X, model.classes, self.target)[
-                :2
-            ]
+            predicted = predict_labels(model.learner, X, model.classes, self.target)
+            predictions = predicted[:2]
         with self._lock:
             if not self._journal.closed:
                 self._journal.sync()

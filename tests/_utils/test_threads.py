@@ -4,9 +4,18 @@ import os
 import sys
 import threading
 
+import numpy as np
 import pytest
 
-from skactive._utils._repeatable import lower_priority
+from skactive._utils import _repeatable
+from skactive._utils._repeatable import (
+    _PAUSE,
+    give_way,
+    lower_priority,
+    pause_background,
+)
+from skactive.linear_model import _logistic
+from skactive.linear_model._logistic import bfgs, l_bfgs
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
@@ -27,3 +36,69 @@ def test_the_priority_is_that_of_one_thread_and_of_those_it_starts():
     thread.join()
     assert found == [max(10, before)] * 2
     assert priority() == before
+
+
+class Clock:
+    """Stands for the module `time`: sleeping is what makes the time pass."""
+
+    def __init__(self):
+        self.now, self.slept = 1000.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(_repeatable, "time", clock)
+    monkeypatch.setattr(_repeatable._Pause, "until", 0.0)
+    return clock
+
+
+def in_background(function):
+    def work():
+        lower_priority()
+        function()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+def test_only_threads_of_low_priority_wait_for_the_end_of_a_pause(clock):
+    in_background(give_way)
+    assert clock.slept == []
+    pause_background()
+    give_way()
+    assert clock.slept == []
+    in_background(give_way)
+    assert clock.slept == [pytest.approx(_PAUSE)]
+    in_background(give_way)
+    assert len(clock.slept) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+def test_answers_without_end_leave_half_of_the_time_to_the_background(clock):
+    for _ in range(1000):
+        pause_background()
+        in_background(give_way)
+        clock.now += _PAUSE / 10
+    assert sum(clock.slept) == pytest.approx((clock.now - 1000) / 2, rel=0.1)
+
+
+def test_the_steps_of_training_give_way(monkeypatch):
+    calls = []
+    monkeypatch.setattr(_logistic, "give_way", lambda: calls.append(1))
+    goes_on = np.array([[False]])
+    l_bfgs(lambda x: x - 1, np.zeros((1, 2)), lambda *_: goes_on, max_iter=2)
+    assert len(calls) >= 2
+    calls.clear()
+    inverse = np.eye(2) / 2
+    bfgs(lambda x: x - 1, np.zeros(2), inverse, lambda x, g: abs(g).max() < 0.1)
+    assert calls

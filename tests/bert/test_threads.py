@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from skactive._utils._repeatable import in_torch_threads, one_torch_thread
-from skactive.bert import BertClassifier, BertFeatures
+from skactive.bert import BertClassifier, BertFeatures, _encoder
 
 from ..conftest import TEXTS
 from ._helpers import DEVLIN, slow
@@ -41,6 +41,13 @@ def fitted(tiny_bert):
 
 
 # The mechanism -----------------------------------------------------------------------
+
+
+def test_every_layer_of_the_encoder_gives_way(tiny_bert, monkeypatch):
+    calls = []
+    monkeypatch.setattr(_encoder, "give_way", lambda: calls.append(1))
+    BertFeatures(tiny_bert).fit_transform(TEXTS)
+    assert calls
 
 
 def test_one_torch_thread_ends_with_the_block(set_threads):

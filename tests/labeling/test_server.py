@@ -16,7 +16,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from skactive.labeling import Desk, _http, serve
+from skactive.labeling import Desk, _http, _server, serve
 from skactive.labeling._calls import METHODS, call
 from skactive.labeling._http import bind
 from skactive.labeling._server import (
@@ -219,6 +219,19 @@ def test_the_body_of_a_reply_does_not_wait_for_an_acknowledgment(server):
         (connection,) = server._server.server_state.connections
         end = connection.transport.get_extra_info("socket")
         assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_the_background_pauses_for_answers_and_not_for_the_state(
+    server, desk, monkeypatch
+):
+    calls = []
+    monkeypatch.setattr(_server, "pause_background", lambda: calls.append(1))
+    with server, httpx.Client() as client:
+        client.post(f"{server.url}api/state", json={})
+        assert not calls
+        args = {"id": "3", "label": "yes", "client": "a"}
+        assert client.post(f"{server.url}api/answer", json=args).status_code == 200
+    assert calls == [1]
 
 
 def test_an_upgrade_is_refused_without_a_word_on_the_terminal(server, caplog):
