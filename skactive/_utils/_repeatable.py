@@ -143,7 +143,7 @@ class _Pause:
 
 
 def pause_background():
-    """Let threads of low priority pause for 60 ms, at most half of the time, on Linux.
+    """Pause threads of low priority for 60 ms, at most half of the time, on Linux.
 
     An answer wakes several threads, here and in the browser. Each would wait for a
     processor or for the interpreter lock, which such a thread uses.
