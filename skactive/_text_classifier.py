@@ -26,7 +26,7 @@ from ._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
-from ._utils._repeatable import base_seed
+from ._utils._repeatable import base_seed, round_rng
 from ._utils._sklearn import (
     HasMethods,
     Interval,
@@ -36,6 +36,7 @@ from ._utils._sklearn import (
     fit_context,
     naming,
 )
+from ._utils._texts import as_texts
 from .bert import BertClassifier, BertFeatures
 from .linear_model import (
     FewLabelClassifier,
@@ -368,6 +369,14 @@ _PRIOR = 0.5  # of the way from chance to 1, the accuracy of descriptions alone
 _PRIOR_LABELS = 10  # that this accuracy counts for
 _ENOUGH = 50  # held-out labels, from which on the estimator calibrates itself
 _CALIBRATED = 500  # unlabeled items that a temperature is found with
+_MACHINE_WEIGHTS = (
+    0.0,
+    1.0,
+    3.0,
+    10.0,
+    30.0,
+)  # of a machine's texts, that are compared
+_MOST_MACHINE = 2000  # of them that are used
 
 
 class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -376,7 +385,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     The name and the descriptions of each class are texts with a known label. They are
     added to the training data with a weight that cross-validation chooses on the
     labels of people. So a model predicts from the first label on, or without any, and
-    misleading descriptions are ignored.
+    misleading descriptions are ignored. Texts that a machine labeled, such as a
+    language model, are used in the same way, with a weight of their own.
 
     Parameters
     ----------
@@ -392,6 +402,11 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         one predicts held-out labels better; 0 ignores the descriptions. "auto" needs a
         pipeline whose first steps compute features without training, such as
         `BertFeatures`; otherwise it is 3.
+    machine_texts : dict of label to sequence of str or None, default=None
+        Texts that a machine gave each label. Texts that are in `X` are left out, and at
+        most 2,000 are drawn. The texts of a class weigh 0, 1, 3, 10 or 30 labels
+        together: the weight that predicts held-out labels best; 0 where nothing can be
+        compared. They need a pipeline as "auto" does.
     n_splits : int, default=5
         Number of folds of the choice.
     random_state : int, RandomState instance or None, default=None
@@ -403,6 +418,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted clone of `estimator`.
     weight_ : float
         The weight that was used.
+    machine_weight_ : float
+        The weight of the texts of a class that a machine labeled.
     temperature_ : float
         The logarithms of the probabilities of `estimator_` are divided by it. With
         fewer than 50 held-out labels, it makes the mean confidence on `X_unlabeled`, or
@@ -433,6 +450,11 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     A class without labels can be predicted, since its descriptions are training data.
 
+    The weight of a machine's texts is chosen after that of the descriptions, and is 0
+    unless another one is better by more than 1 nat. Every text of a class has the same
+    share of it, so that a class that the machine overlooks weighs as much as the
+    others. A machine that contradicts people gets the weight 0.
+
     References
     ----------
     I. J. Good (1953). The population frequencies of species and the estimation of
@@ -459,6 +481,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "descriptions": ["array-like", dict],
         "weight": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "machine_texts": [dict, None],
         "n_splits": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
     }
@@ -469,12 +492,14 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         descriptions: Any,
         *,
         weight: float | str = "auto",
+        machine_texts: dict[Any, Any] | None = None,
         n_splits: int = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
         self.descriptions = descriptions
         self.weight = weight
+        self.machine_texts = machine_texts
         self.n_splits = n_splits
         self.random_state = random_state
 
@@ -507,7 +532,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a class has no description, or fewer than two classes are described.
+            If a class has no description, fewer than two classes are described, or a
+            label of `machine_texts` is not described.
         """
         is_empty = hasattr(X, "__len__") and len(X) == 0
         X, n = (X, 0) if is_empty else read_items(X)
@@ -519,17 +545,17 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight = np.ones(n)
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, np.empty((n, 0)))
-        count = {label: described.count(label) for label in described}
-        share = np.array([1 / count[label] for label in described])
-        self.weight_, self.reason_, *held = self._choose(
-            X, y, weight, (texts, names, share), seed
-        )
-        if self.weight_:
-            X = concatenate(X, texts) if n else texts
-            y = np.concatenate([y, names])
-            weight = np.concatenate([weight, self.weight_ * share])
+        described = texts, names, _share(names)
+        machine = self._read_machine(X if n else [], names, seed)
+        held = self._choose((X, y, weight), described, machine, seed)
+        sources = (self.weight_, described), (self.machine_weight_, machine)
+        for source_weight, source in sources:
+            if source_weight:
+                X = concatenate(X, source[0]) if len(y) else source[0]
+                y = np.concatenate([y, source[1]])
+                weight = np.concatenate([weight, source_weight * source[2]])
         params = {}
-        if self.weight_ or sample_weight is not None:
+        if len(y) > n or sample_weight is not None:
             params = last_params(self.estimator, sample_weight=weight)
         if X_unlabeled is not None and takes_unlabeled(self.estimator):
             params |= unlabeled_params(self.estimator, X, y, X_unlabeled)
@@ -538,7 +564,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.estimator_ = model.fit(X, y, **params)
         self.classes_ = self.estimator_.classes_
         self.temperature_ = 1.0
-        if self.weight_:
+        if len(y) > n:
             items = texts if X_unlabeled is None else X_unlabeled
             self.temperature_ = self._find_temperature(items, held, seed)
         return self
@@ -547,11 +573,12 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the temperature by what is known about the accuracy on items.
 
         `held` is how many held-out labels were predicted, and how many of them right.
-        Folds of nearly equal descriptions are predicted too well to calibrate with.
+        Folds of nearly equal descriptions are predicted too well to calibrate with, and
+        those of a machine's labels say what the machine would.
         """
         n_held, n_right = held
         k, n = len(self.classes_), count_items(items)
-        if n_held >= _ENOUGH:
+        if n_held >= _ENOUGH and not self.machine_weight_:
             return 1.0
         prior = 1 / k + _PRIOR * (1 - 1 / k)
         expected = (_PRIOR_LABELS * prior + n_right) / (_PRIOR_LABELS + n_held)
@@ -566,38 +593,76 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return float(brentq(excess, 1.0, highest))
         return 1.0
 
-    def _choose(self, X, y, weight, described, seed):
-        """Return the weight of the descriptions and the reason for it.
+    def _read_machine(self, X, names, seed):
+        """Return texts that a machine labeled, labels and shares; None if none is left.
 
-        Then how many labels were held out for it, and how many were predicted right.
+        Texts of `X` are left out: the label of a person counts.
         """
-        texts, names, share = described
-        if self.weight != "auto":
-            return float(self.weight), "the weight was given", 0, 0
+        pairs, known = [], set(as_texts(X)) if len(X) else ()
+        for label, texts in (self.machine_texts or {}).items():
+            if label not in names:
+                raise ValueError(
+                    "'machine_texts' must have labels that 'descriptions' has, got "
+                    f"{label!r}. Describe it, or leave its texts out."
+                )
+            texts = as_texts(texts, name="machine_texts") if len(texts) else ()
+            pairs += [(label, text) for text in texts if text not in known]
+        if not pairs:
+            return None
+        rows = round_rng(seed, 0, "machine").permutation(len(pairs))[:_MOST_MACHINE]
+        labels, texts = zip(*(pairs[row] for row in np.sort(rows)), strict=True)
+        labels = np.array(labels, dtype=names.dtype)
+        return list(texts), labels, _share(labels)
+
+    def _choose(self, labels, described, machine, seed):
+        """Set `weight_`, `machine_weight_` and `reason_` by held-out labels.
+
+        The arguments are tuples of items, labels and weights. Return how many labels
+        were held out, and how many were predicted right.
+        """
+        is_auto, (X, y, weight) = self.weight == "auto", labels
+        self.weight_ = _WEIGHT if is_auto else float(self.weight)
+        self.machine_weight_, held = 0.0, (0, 0)
+        reason = ""
         if len(np.unique(y)) < 2:
             reason = "used: there are no labels of two classes to compare"
-            return _WEIGHT, reason, 0, 0
-        if not computes_features(self.estimator):
+        elif not computes_features(self.estimator):
             reason = "used: no step computes features for a comparison"
-            return _WEIGHT, reason, 0, 0
+        self.reason_ = reason if is_auto else "the weight was given"
+        if reason or not (is_auto or machine):
+            return held
         front = split_estimator(clone(self.estimator))[0]
-        rows = [front.fit_transform(texts), front.transform(X)]
+        rows = [front.fit_transform(described[0]), front.transform(X)]
+        rows += [front.transform(machine[0])] if machine else []
         if sparse.issparse(rows[0]):
             rows = _as_dense(*rows)
-        described, labeled = (rows[0], names, share), (rows[1], y, weight)
-        if agreement(described, labeled) <= 0:
-            return 0.0, "ignored: alone, they contradict the labels", 0, 0
+        described, labeled = (rows[0], *described[1:]), (rows[1], y, weight)
         codes = np.unique(y, return_inverse=True)[1]
         folds = assign_folds(codes, self.n_splits, seed, least=1)
-        losses = {
-            each: held_out_loss(labeled, (*described[:2], each * share), folds)
-            for each in _WEIGHTS
-        }
-        best = min(_WEIGHTS, key=lambda each: losses[each][0] - (each == _WEIGHT))
-        reason = "ignored: without them, held-out labels are predicted better"
-        if best:
-            reason = "used: with them, held-out labels are predicted better"
-        return best, reason, *losses[best][1:]
+        if is_auto:
+            held = self._choose_weight(labeled, described, folds)
+        if machine:
+            machine = rows[2], *machine[1:]
+            before = *described[:2], self.weight_ * described[2]
+            self.machine_weight_, *held = _choose_weight(
+                _MACHINE_WEIGHTS, 0.0, labeled, before, machine, folds
+            )
+        return held
+
+    def _choose_weight(self, labeled, described, folds):
+        """Set `weight_` and `reason_`; return how many were held out, and right."""
+        if agreement(described, labeled) <= 0:
+            self.weight_ = 0.0
+            self.reason_ = "ignored: alone, they contradict the labels"
+            return 0, 0
+        nothing = tuple(part[:0] for part in described)
+        self.weight_, *held = _choose_weight(
+            _WEIGHTS, _WEIGHT, labeled, nothing, described, folds
+        )
+        self.reason_ = "ignored: without them, held-out labels are predicted better"
+        if self.weight_:
+            self.reason_ = "used: with them, held-out labels are predicted better"
+        return held
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
@@ -639,12 +704,34 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
+def _choose_weight(weights, first, labeled, before, source, folds):
+    """Return the weight of a source that predicts held-out labels best.
+
+    `labeled`, `before` and `source` are tuples of rows, labels and weights; `before` is
+    used with every weight. `first` is kept unless another one is better by 1 nat. Then
+    follow the number of held-out labels and that of those predicted right.
+    """
+    losses = {}
+    for each in weights:
+        weighed = *source[:2], each * source[2]
+        known = tuple(map(np.concatenate, zip(before, weighed, strict=True)))
+        losses[each] = held_out_loss(labeled, known, folds)
+    best = min(weights, key=lambda each: losses[each][0] - (each == first))
+    return best, *losses[best][1:]
+
+
+def _share(labels):
+    """Return weights (n,) of texts, whose sum is 1 for each label."""
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return 1 / counts[codes]
+
+
 def _as_dense(*parts):
     """Return dense rows with the inner products of sparse ones."""
     rows = sparse.vstack(parts)
     values, vectors = np.linalg.eigh((rows @ rows.T).toarray())
     dense = vectors * np.sqrt(np.maximum(values, 0))
-    return np.split(dense, [parts[0].shape[0]])
+    return np.split(dense, np.cumsum([part.shape[0] for part in parts])[:-1])
 
 
 def _read_descriptions(descriptions):

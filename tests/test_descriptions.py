@@ -27,6 +27,7 @@ TEXTS = np.array([*SPORT, *MONEY], dtype=object)
 LABELS = np.array(["sport"] * 30 + ["money"] * 30)
 RIGHT = {"sport": "games, teams and the season", "money": ["banks", "markets fell"]}
 WRONG = {"sport": ["banks", "markets fell"], "money": "games, teams and the season"}
+SAME = {"sport": "sport", "money": "money"}
 WORDS = make_pipeline(HashingVectorizer(n_features=2**10), LogisticRegression(C=10))
 
 
@@ -100,6 +101,77 @@ def test_right_descriptions_are_used_and_wrong_ones_ignored(seed):
     assert wrong.reason_.startswith("ignored")
     plain = clone(WORDS).fit(X, y)
     assert_array_equal(wrong.predict_proba(TEXTS), plain.predict_proba(TEXTS))
+
+
+def topics(n=200, seed=0):
+    """Return texts of three words of two topics with 30 words each, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(["money", "sport"], n // 2))
+    words = [rng.choice(30, 3, replace=False) for _ in y]
+    texts = [
+        " ".join(f"{label}{word}" for word in some)
+        for label, some in zip(y, words, strict=True)
+    ]
+    return np.array(texts, dtype=object), y
+
+
+def answers(X, y, says):
+    """Return the texts of each label by a machine that says `says[label]`."""
+    found = {"sport": [], "money": []}
+    for text, label in zip(X, y, strict=True):
+        found[says[label]].append(text)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_texts_of_a_machine_are_used_where_people_agree_with_it(seed):
+    X, y = topics(seed=seed)
+    plain = ClassDescriptions(WORDS, list(SAME), weight=0, random_state=0)
+    plain.fit(X[:20], y[:20])
+    assert plain.machine_weight_ == 0
+    right = clone(plain).set_params(machine_texts=answers(X, y, SAME))
+    right.fit(X[:20], y[:20], X_unlabeled=X)
+    assert right.machine_weight_ > 0
+    others = topics(seed=9)
+    assert right.score(*others) >= max(0.95, plain.score(*others))
+    for says in ({"sport": "money", "money": "sport"}, dict.fromkeys(SAME, "sport")):
+        other = clone(plain).set_params(machine_texts=answers(X, y, says))
+        other.fit(X[:20], y[:20])
+        assert other.machine_weight_ == 0
+        assert_array_equal(other.predict_proba(X), plain.predict_proba(X))
+
+
+def test_oracle_the_rows_and_weights_of_a_machine():
+    X, y = topics()
+    texts = answers(X[:50], y[:50], SAME)
+    texts["sport"] += ["a match", "a match"]
+    model = make_pipeline(WORDS[0], Spy(C=10))
+    model = ClassDescriptions(model, list(SAME), machine_texts=texts, random_state=0)
+    rows, names, weight = model.fit(X[:20], y[:20]).estimator_[-1].seen_
+    # The label of a person stands for a text that the machine labeled, too.
+    expected = [("sport", "a match")] * 2 + [*zip(y[20:50], X[20:50], strict=True)]
+    n = len(expected)
+    assert len(names) == 20 + n + 4 * (model.weight_ > 0)
+    assert model.machine_weight_ > 0
+    assert sorted(names[-n:]) == sorted(label for label, _ in expected)
+    words = WORDS[0].transform([text for _, text in expected])
+    assert_allclose(rows[-n:].sum(axis=0), words.sum(axis=0))
+    for label in SAME:
+        total = weight[-n:][names[-n:] == label].sum()
+        assert total == pytest.approx(model.machine_weight_)
+
+
+def test_a_machine_without_people_to_compare_with_is_not_used():
+    texts = answers(TEXTS, LABELS, SAME)
+    model = ClassDescriptions(WORDS, RIGHT, machine_texts=texts)
+    assert model.fit([], []).machine_weight_ == 0
+    assert model.fit(TEXTS[:2], LABELS[:2]).machine_weight_ == 0
+    model.set_params(machine_texts={"art": ["a painting"]})
+    with pytest.raises(ValueError, match=r"'machine_texts' must have labels .*'art'"):
+        model.fit(*labeled(8))
+    model.set_params(machine_texts={"sport": [3]})
+    with pytest.raises(TypeError, match="item of 'machine_texts' must"):
+        model.fit(*labeled(8))
 
 
 def test_sparse_features_choose_as_dense_ones_do():
