@@ -369,6 +369,7 @@ _PRIOR = 0.5  # of the way from chance to 1, the accuracy of descriptions alone
 _PRIOR_LABELS = 10  # that this accuracy counts for
 _ENOUGH = 50  # held-out labels, from which on the estimator calibrates itself
 _CALIBRATED = 500  # unlabeled items that a temperature is found with
+_ROUNDING = 1e-6  # of the agreement per label
 _MACHINE_WEIGHTS = (
     0.0,
     1.0,
@@ -651,7 +652,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _choose_weight(self, labeled, described, folds):
         """Set `weight_` and `reason_`; return how many were held out, and right."""
-        if agreement(described, labeled) <= 0:
+        if agreement(described, labeled) <= _ROUNDING * labeled[2].sum():
             self.weight_ = 0.0
             self.reason_ = "ignored: alone, they contradict the labels"
             return 0, 0

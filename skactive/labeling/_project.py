@@ -10,6 +10,7 @@ from .._storage._files import Lock, write_atomic
 from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
 from .._utils._labels import list_classes, predict_labels
+from ..annotators import ColumnAnnotator
 from ..datasets import find_files, find_unwritable, to_indicator
 from ..persistence import disarm, save
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
@@ -100,7 +101,8 @@ class Project:
         self.table.make_pool(plain_folder(self.path) if shared else self.folder)
         self.texts = self.table.texts
         self.given = self.table.read_given()
-        self.suggestions = {} if suggest is None else self.table.read_suggested(suggest)
+        self._suggest = suggest
+        self._suggested = self.table.read_suggested(suggest) if suggest else {}
 
     @cached_property
     def folder(self):
@@ -157,13 +159,17 @@ class Project:
         self._open_session(learner, annotator, None if resumed else classes)
         if resumed and wanted is not None:
             self._add_classes(wanted)
+        if self._suggested:
+            labels = map(self._suggested.get, range(len(self.texts)))
+            self.session.annotate(
+                ColumnAnnotator(self.texts, list(labels), name=self._suggest)
+            )
         if about:
             write_record(self.folder, {DESCRIPTIONS: about})
         self.desk = Desk(
             self.session,
             n_labels=n_labels,
             until=until,
-            suggestions=self.suggestions,
             descriptions=about,
             source=self.path.name,
             check_words=self.check_words,

@@ -13,6 +13,7 @@ COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),
     *("flag", "note"),
 )
+MACHINE = ("machine_label", "machine_confidence")  # where a machine answered
 
 
 class Rows:
@@ -25,7 +26,7 @@ class Rows:
     def __init__(self, session, given):
         names = [*list_classes(given), *session.known_classes]
         self._places = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        self._said = _collect(session)
+        self._said, self._state = _collect(session), session.state
         self._sources, self._classes = Counter(), Counter()
 
     def describe(self, position, given, predicted, score):
@@ -36,6 +37,9 @@ class Rows:
         said = self._said.get(position, {})
         predicted = self._sort(predicted)
         cells = {"prediction": predicted, "probability": score, "flag": False, **said}
+        if self._state.machines:
+            found = self._state.find_machine(self._state.pool.ids[position])
+            cells |= zip(MACHINE, found, strict=True)
         if "label" in said:
             cells["label"] = self._sort(said["label"])
         elif given is not None:

@@ -23,7 +23,7 @@ from ..datasets import (
 )
 from ..session import PAIR
 from ._record import make_folder
-from ._result import COLUMNS, write_result
+from ._result import COLUMNS, MACHINE, write_result
 
 ROWS = 8192  # that are predicted and written at a time
 _HALF = re.compile("[\ud800-\udfff]")  # of a character
@@ -221,16 +221,20 @@ class Table:
     def write(self, path, batches, known_classes):
         """Write all columns, with those of `batches`: lists of cells of each text."""
         n = len(self._places)
-        labels, added = [None] * n, {name: [None] * n for name in COLUMNS}
+        labels, names = [None] * n, (*COLUMNS, *MACHINE)
+        added = {name: [None] * n for name in names}
         for row, cells in zip(self.rows, chain(*batches), strict=True):
             score = cells["probability"]
             cells = {**cells, "probability": score and round(score, 4)}
             labels[row] = cells.get("label")
-            for name in COLUMNS:
+            for name in names:
                 added[name][row] = cells.get(name)
         columns = self._as_columns(labels, added["label_source"])
         if self.cells is not None:
-            added["prediction"] = list(map(self.cells.join, added["prediction"]))
+            for name in ("prediction", "machine_label"):
+                added[name] = list(map(self.cells.join, added[name]))
+        if not any(label is not None for label in added["machine_label"]):
+            added = {name: added[name] for name in COLUMNS}
         columns |= {free_name(name, self.columns): x for name, x in added.items()}
         note = free_name("note", self.columns)
         write_result(path, self.path, self.columns, columns, note, self._delimiter)

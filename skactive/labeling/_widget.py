@@ -32,8 +32,8 @@ class LabelingWidget(anywidget.AnyWidget):
     session : LabelingSession or Desk
         What to label. The session stays open and can be used from other cells.
     **options : Any
-        Parameters of `Desk`: `n_labels`, `suggestions`, `descriptions` and `source`.
-        Only with a session.
+        Parameters of `Desk`: `n_labels`, `descriptions` and `source`. Only with a
+        session.
 
     Attributes
     ----------

@@ -38,43 +38,68 @@ class Agreement:
         )
 
 
-def measure_agreement(answers, seed=0, target="single-label"):
-    """Return the Agreement of answers, a dict of id to dict of annotator to label."""
+def measure_agreement(answers, seed=0, target="single-label", machines=None):
+    """Return the Agreement of answers, a dict of id to dict of annotator to label.
+
+    `machines` is a dict of name to dict of id to label. They are in the pairs only.
+    """
     several = [given for given in answers.values() if len(given) > 1]
-    if not several:
-        return Agreement()
+    rng, found = np.random.default_rng(seed), ()
+    if several:
+        found = len(several), *_measure(several, target, rng)
+    people = list(dict.fromkeys(by for given in several for by in given))
+    both = {
+        pair: [given for given in several if {*pair} <= given.keys()]
+        for pair in combinations(people, 2)
+    }
+    people = list(dict.fromkeys(by for given in answers.values() for by in given))
+    for machine, labels in (machines or {}).items():
+        for person in people:
+            both[person, machine] = [
+                {person: given[person], machine: labels[id]}
+                for id, given in answers.items()
+                if person in given and id in labels
+            ]
+    pairs = {
+        pair: (*_compare(rows, pair, target, rng), len(rows))
+        for pair, rows in both.items()
+        if rows
+    }
+    return Agreement(*found, pairs=pairs)
+
+
+def _measure(several, target, rng):
+    """Return share, alpha and kappa of answers, the last two with intervals."""
     keys = [{by: key_of(label) for by, label in given.items()} for given in several]
     counts = _count(keys, _number(keys))
     sizes = counts.sum(axis=1)
     share = (counts * (counts - 1)).sum() / (sizes * (sizes - 1)).sum()
-    rng = np.random.default_rng(seed)
-    views = [(keys, _number(keys))]
-    if target == "multi-label":  # whether each class was given
-        views = [(view, {False: 0, True: 1}) for view in _ask_for_each(several)]
     kappa = None, None
     if target == "regression":
         alpha = _estimate(interval_alpha_of, _find_moments(several), rng)
     else:
-        counts = np.stack([_count(*view) for view in views], axis=1)
+        counts = np.stack([_count(*x) for x in _views(several, target)], axis=1)
         same = sizes == np.bincount(sizes.astype(int)).argmax()
         alpha = _estimate(_average(alpha_of), counts, rng)
         kappa = _estimate(_average(kappa_of), counts[same], rng)
-    pairs = {}
-    for pair in combinations(dict.fromkeys(by for given in several for by in given), 2):
-        rows = [i for i, given in enumerate(several) if {*pair} <= given.keys()]
-        if not rows:
-            continue
-        if target == "regression":
-            both = [{by: several[i][by] for by in pair} for i in rows]
-            value = _estimate(interval_alpha_of, _find_moments(both), rng)
-        else:
-            tables = [
-                _cross([view[i] for i in rows], pair, numbers)
-                for view, numbers in views
-            ]
-            value = _estimate(_average(cohen_of), np.stack(tables, axis=1), rng)
-        pairs[pair] = *value, len(rows)
-    return Agreement(len(several), float(share), *alpha, *kappa, pairs)
+    return float(share), *alpha, *kappa
+
+
+def _views(several, target):
+    """Return pairs of answers by annotator and the columns of these answers."""
+    if target == "multi-label":  # whether each class was given
+        return [(view, {False: 0, True: 1}) for view in _ask_for_each(several)]
+    keys = [{by: key_of(label) for by, label in given.items()} for given in several]
+    return [(keys, _number(keys))]
+
+
+def _compare(both, pair, target, rng):
+    """Return Cohen's kappa, or alpha for numbers, of a pair, and its interval."""
+    both = [{by: given[by] for by in pair} for given in both]
+    if target == "regression":
+        return _estimate(interval_alpha_of, _find_moments(both), rng)
+    tables = [_cross(view, pair, numbers) for view, numbers in _views(both, target)]
+    return _estimate(_average(cohen_of), np.stack(tables, axis=1), rng)
 
 
 def _number(several):
@@ -225,11 +250,14 @@ def _disagree(items):
     return items[:1].sum(axis=3)[..., None] * items[other].sum(axis=2)[:, :, None]
 
 
-def compare_suggestions(labels, suggestions):
-    """Return how often labels agree with suggestions, with a 95 % interval; or None."""
-    both = [id for id in labels if id in suggestions]
-    if not both:
+def compare_suggestions(labels, state):
+    """Return how often labels agree with machines, with a 95 % interval; or None."""
+    if not state.machines:
         return None
-    agreed = sum(key_of(labels[id]) == key_of(suggestions[id]) for id in both)
-    low, high = binomtest(agreed, len(both)).proportion_ci(method="wilson")
-    return {"compared": len(both), "agreed": agreed, "low": low, "high": high}
+    pairs = [(label, state.find_machine(id)[0]) for id, label in labels.items()]
+    pairs = [pair for pair in pairs if pair[1] is not None]
+    if not pairs:
+        return None
+    agreed = sum(key_of(one) == key_of(other) for one, other in pairs)
+    low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
+    return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}

@@ -46,9 +46,6 @@ class Desk:
     until : str, default=None
         What to estimate how exactly, such as "shares:3"; see
         :class:`skactive.stopping.AuditGoal`.
-    suggestions : dict of id to label, default=None
-        Labels from elsewhere, such as rules or a language model. They are shown, and
-        never taken for answers.
     descriptions : dict of label to str or dict, default=None
         A description for each class, or a dict with "description" and "examples".
     source : str, default=None
@@ -95,7 +92,6 @@ class Desk:
         *,
         n_labels: int | None = None,
         until: str | None = None,
-        suggestions: Mapping[Any, Any] | None = None,
         descriptions: Mapping[Any, Any] | None = None,
         source: str | None = None,
         check_words: Callable[[str, str], Any] | None = None,
@@ -107,7 +103,6 @@ class Desk:
         self._lock = session._lock
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
-        self._suggestions = dict(suggestions or {})
         self._descriptions = {
             label: about if isinstance(about, Mapping) else {"description": about}
             for label, about in (descriptions or {}).items()
@@ -178,7 +173,7 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(labels, self._suggestions),
+            "suggestions": compare_suggestions(labels, state),
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
@@ -290,7 +285,7 @@ class Desk:
         held_out, items = predicted is not None, []
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
         for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
-            answer, suggestion = state.answers.get(id), self._suggestions.get(id)
+            answer, (suggestion, _) = state.answers.get(id), state.find_machine(id)
             blind = self.session.queue.is_blind(id)
             if blind:
                 label, score, top, suggestion = None, None, [], None

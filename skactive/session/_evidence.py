@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._utils._containers import as_list, take_rows
-from .._utils._labels import key_of
+from .._utils._labels import key_of, list_classes
 from ..estimation import estimate_mean, estimate_prevalence, estimate_quality
 from ._insights import hold_out, predict_held_out
 from ._lookup import predict_proba
@@ -22,6 +22,8 @@ class Evidence:
     `places` (m,) are those of the sample among `positions` (n,), those of the pool.
     `predicted` (n, k) are probabilities of the `classes`, or numbers (n,); those of
     labeled items are by models without their label. None stands for no model.
+    `machines` are arrays like `predicted`, one for each machine that was asked about
+    the whole pool.
     """
 
     positions: Any
@@ -29,12 +31,15 @@ class Evidence:
     labels: list
     classes: list
     predicted: Any = None
+    machines: tuple = ()
 
     def proxies(self):
-        """Return the predictions of the sample and of the pool, or two None."""
-        if self.predicted is None:
+        """Return predictions and answers of machines, of sample and pool, or None."""
+        found = [self.predicted] * (self.predicted is not None) + [*self.machines]
+        if not found:
             return None, None
-        return self.predicted[self.places], self.predicted
+        found = np.stack(found, axis=-1)
+        return found[self.places], found
 
 
 def find_evidence(session, blind):
@@ -71,7 +76,29 @@ def find_evidence(session, blind):
     if predicted is not None and session.target != "regression":
         more = len(classes) - predicted.shape[1]
         predicted = np.pad(predicted, ((0, 0), (0, more)))
-    return Evidence(positions, places, labels, classes, predicted)
+    machines = _read_machines(session, positions, classes)
+    return Evidence(positions, places, labels, classes, predicted, machines)
+
+
+def _read_machines(session, positions, classes):
+    """Return the answers of machines as indicators (n, k), or numbers (n,); a tuple.
+
+    A machine that was not asked about all items is left out: it may have been asked
+    about those that people had labeled, or had not.
+    """
+    pool, found = session.state.pool, []
+    ids = [pool.ids[row] for row in positions.tolist()]
+    for name, asked in session.state.machines.items():
+        if not all(id in asked for id in ids):
+            continue
+        labels = session.state.machine_labels(name)
+        if session.target == "regression":
+            middle = float(np.mean([*labels.values()])) if labels else 0.0
+            found.append(np.array([labels.get(id, middle) for id in ids], dtype=float))
+        else:
+            said = [labels.get(id) for id in ids]
+            found.append(as_rows([list_classes([x]) for x in said], classes))
+    return tuple(found)
 
 
 def _explain_empty(session, n_seen):
@@ -137,7 +164,7 @@ def find_prevalence(session, groups, confidence_level, blind):
         )
     labels, classes = evidence.labels, evidence.classes
     if session.target == "multi-label":
-        labels = _as_rows(labels, classes)
+        labels = as_rows(labels, classes)
     if groups is not None:
         options |= {"groups": groups[evidence.places], "pool_groups": groups}
     return estimate_prevalence(labels, *proxies, classes=classes, **options)
@@ -146,22 +173,23 @@ def find_prevalence(session, groups, confidence_level, blind):
 def find_quality(session, confidence_level, blind):
     """Return a QualityEstimate; see `LabelingSession.quality`."""
     evidence = find_evidence(session, blind)
-    proba, pool_proba = evidence.proxies()
-    if proba is None:
+    pool_proba = evidence.predicted
+    if pool_proba is None:
         raise ValueError("there is no model yet. Label items of two classes first.")
+    proba = pool_proba[evidence.places]
     labels, classes = evidence.labels, evidence.classes
     if session.target == "multi-label":
-        labels, predicted = _as_rows(labels, classes), (proba > 0.5).astype(int)
+        labels, predicted = as_rows(labels, classes), (proba > 0.5).astype(int)
     else:
         predicted = [classes[j] for j in proba.argmax(axis=1)]
     options = {"classes": classes, "confidence_level": confidence_level}
     return estimate_quality(labels, predicted, proba, pool_proba, **options)
 
 
-def _as_rows(labels, classes):
-    """Return a row of 0 and 1 for each list of names."""
-    known = list(map(key_of, classes))
+def as_rows(labels, classes):
+    """Return a row of 0 and 1 for each list of names; others are left out."""
+    column = {key_of(name): j for j, name in enumerate(classes)}
     rows = np.zeros((len(labels), len(classes)), dtype=int)
     for row, names in zip(rows, labels, strict=True):
-        row[[known.index(key_of(name)) for name in names]] = 1
+        row[[column[key_of(name)] for name in names if key_of(name) in column]] = 1
     return rows

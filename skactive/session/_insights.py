@@ -12,6 +12,7 @@ from .._utils._containers import take_rows
 from .._utils._labels import key_of, marginals
 from .._utils._pipelines import (
     computes_features,
+    has_descriptions,
     has_sampler,
     seeded_clone,
     split_estimator,
@@ -352,6 +353,8 @@ def find_supervised(estimator):
     With 77 classes of Banking77 and 500 labels, 25 of them wrong, it finds as many of
     them as the SelfTraining does, in a fifteenth of the time.
     """
+    if has_descriptions(estimator):
+        return find_supervised(estimator.estimator)
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         last = find_supervised(last)

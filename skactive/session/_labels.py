@@ -15,6 +15,7 @@ from .._utils._format import reprs, warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
+from ._machine import list_texts
 from ._pool import is_list
 
 
@@ -69,12 +70,7 @@ class Vocabulary:
         `allows_new` says whether a session without `classes` accepts new ones.
         """
         classes, renamed = self._state.classes, self._state.renamed
-        if self._declared == "multi-label":
-            labels = wrap_names(labels)
-        kind = self.find_kind(self._state)
-        labels = normalize_labels(labels, ids, kind, classes, renamed)
-        if self._declared in _DECLARED:
-            check_kinds(labels, ids, self._declared)
+        labels = self.normalize(labels, ids)
         if not (allows_new or self._declared == "regression"):
             for id, label in zip(ids, labels, strict=True):
                 _check_class(label, id, self.collect(), renamed)
@@ -83,6 +79,17 @@ class Vocabulary:
             known = set(map(str, self.collect()))
             warn_of_new_classes(labels, known, renamed)
             self._known = known | new
+        return labels
+
+    def normalize(self, labels, ids):
+        """Return labels as JSON accepts them, checked against the allowed classes."""
+        state = self._state
+        if self._declared == "multi-label":
+            labels = wrap_names(labels)
+        kind = self.find_kind(state)
+        labels = normalize_labels(labels, ids, kind, state.classes, state.renamed)
+        if self._declared in _DECLARED:
+            check_kinds(labels, ids, self._declared)
         return labels
 
     def collect(self):
@@ -268,8 +275,11 @@ def describe_classes(learner, descriptions, manifest, target):
     return learner, descriptions
 
 
-def describe_now(estimator, data):
-    """Return an estimator with the descriptions of the classes that there are now."""
+def describe_now(estimator, data, ready=None):
+    """Return an estimator with the descriptions of the classes that there are now.
+
+    And with the texts that machines labeled, of the items of the mask `ready`.
+    """
     descriptions = {}
     for name, about in estimator.descriptions.items():
         now = data.renamed.get(name, name)
@@ -280,7 +290,9 @@ def describe_now(estimator, data):
         descriptions.setdefault(name, [])
     if len(descriptions) < 2:  # the others were merged or removed
         return clone(estimator.estimator)
-    return clone(estimator).set_params(descriptions=descriptions)
+    texts = list_texts(data.machines, data.pool, ready, descriptions)
+    texts = {"machine_texts": texts} if texts else {}
+    return clone(estimator).set_params(descriptions=descriptions, **texts)
 
 
 def normalize_labels(labels, ids, kind, classes=None, renamed=()):

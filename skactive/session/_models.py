@@ -110,7 +110,8 @@ class Models:
         """
         with self._lock:
             data = self._data()
-        return _teach(self._base, data), data, _find_rest(data, self.find_ready())
+        ready = self.find_ready()
+        return _teach(self._base, data, ready), data, _find_rest(data, ready)
 
     def choose(self, learner, n, free):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.
@@ -228,6 +229,7 @@ class Models:
             columns=self._vocabulary.columns,
             allowed=state.classes,
             added=state.added,
+            machines=[state.machine_labels(name) for name in state.machines],
         )
 
 
@@ -255,7 +257,8 @@ class TrainingData:
     """Labels of items of a pool, after event `seq` and with `round` queried batches.
 
     `renamed` are the new names of former classes, `allowed` the classes of the session,
-    None for any, and `added` those that were added then. If labels are lists of names,
+    None for any, and `added` those that were added then. `machines` are the labels by
+    each machine, dicts of id to label. If labels are lists of names,
     `classes` names the columns to train on, and `columns` those of the labels that the
     learner had before the session.
     """
@@ -269,6 +272,7 @@ class TrainingData:
     columns: list | None = None
     allowed: list | None = None
     added: list = field(default_factory=list)
+    machines: list = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True)
@@ -303,7 +307,7 @@ def train(base, data, ready=None):
     Of the unlabeled items, those of the mask `ready` are used; None stands for all. The
     result depends on the arguments alone, so a model can always be trained again.
     """
-    learner = _teach(base, data)
+    learner = _teach(base, data, ready)
     has_labels, unlabeled = hasattr(learner, "X_labeled_"), {}
     describes = has_descriptions(getattr(learner, "estimator", None))
     if takes_unlabeled(getattr(learner, "estimator", None)):
@@ -320,6 +324,8 @@ def train(base, data, ready=None):
             if data.classes is not None:
                 exc.add_note(_NOTE_OF_NAMES)
             raise
+    if describes and data.machines:  # a saved model holds no texts
+        learner.estimator_.set_params(machine_texts=None)
     return Model(learner, data.seq, data.labels, data.classes)
 
 
@@ -329,11 +335,11 @@ _NOTE_OF_NAMES = (
 )
 
 
-def _teach(base, data):
+def _teach(base, data, ready=None):
     """Return a copy of `base` with the labels of a TrainingData, not trained."""
     learner = copy.copy(base)  # training replaces attributes and changes none
     if has_descriptions(getattr(base, "estimator", None)):
-        learner.estimator = describe_now(base.estimator, data)
+        learner.estimator = describe_now(base.estimator, data, ready)
     before, labels = getattr(learner, "y_labeled_", None), list(data.labels.values())
     if data.classes is not None:
         labels = indicate(labels, data.classes)

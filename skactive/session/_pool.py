@@ -406,7 +406,7 @@ def _rename(event, now):
     ids = [now.get(id, id) for id in event["ids"]]
     kept = [i for i, id in enumerate(ids) if id is not None]
     event = {**event, "ids": [ids[i] for i in kept]}
-    for name in {"labels", "seconds"} & event.keys():
+    for name in {"labels", "seconds", "shown", "confidences"} & event.keys():
         event[name] = [event[name][i] for i in kept]
     for name in {"audit", "second"} & event.keys():
         moved = [now.get(id, id) for id in event[name]]

@@ -26,6 +26,7 @@ from ._labels import (
     describe_classes,
     find_declared,
 )
+from ._machine import MachineComparison, annotate, compare
 from ._manifest import begin_or_resume, record_pool
 from ._models import Models, check_refit
 from ._pool import Batch, Pool
@@ -110,6 +111,8 @@ class LabelingSession:
         The current labels, in the order in which the items were first labeled.
     answers : dict of id to dict of annotator to label
         The last label by each annotator.
+    machine_answers : dict of str to dict of id to label
+        The labels by each machine that `annotate` asked.
     target : str
         "single-label", "multi-label", or for a regressor "regression" or
         "multi-output".
@@ -169,9 +172,10 @@ class LabelingSession:
     - ``journal.jsonl``: all events, a line of JSON for each, which ends with a
       checksum, the CRC-32 of the line without it (``"crc"``). The events are "begin",
       "ask", "tell", "skip", "release", "withdraw", "undo", "rename", "add", "remove",
-      "flag", "note", "refit", "learner" (opened with other parameters), "pool" (with
-      another pool), "classes" (with other classes) and "options" (with another `settle`
-      or `overlap`). ``journal.jsonl.torn`` has last lines that a kill tore, if any.
+      "flag", "note", "annotate" (by a machine), "refit", "learner" (opened with other
+      parameters), "pool" (with another pool), "classes" (with other classes) and
+      "options" (with another `settle` or `overlap`). ``journal.jsonl.torn`` has last
+      lines that a kill tore, if any.
     - ``manifest.json``: format version, hash of the pool, parameters of the learner,
       strategy with distribution and version, base seed, versions.
     - ``pool.npy``: 16 bytes for each item, a hash of its id and one of its content.
@@ -653,6 +657,49 @@ class LabelingSession:
         with self._recording() as answers:
             answers.note(id, text, self._who(annotator))
 
+    def annotate(self, annotator: Any, items: Sequence[str | int] | None = None) -> int:
+        """Ask a machine for its answers, and record them apart from the labels.
+
+        They are never labels: `labels`, `audited` and `settle` do not know them. They
+        are suggestions for people where the audit does not draw, a proxy in
+        `prevalence`, a column of `agreement`, and training data where the session has
+        named classes, with a weight that people's labels choose.
+
+        Parameters
+        ----------
+        annotator : annotator
+            See :class:`skactive.annotators.Annotator`. Its `name` is that of the
+            machine, and what its `describe` returns is recorded.
+        items : sequence of ids, default=None
+            The items to ask about. Defaults to the pool. Items with an answer by the
+            same machine are left out, unless its settings changed; then its earlier
+            answers do not count any more.
+
+        Returns
+        -------
+        n_items : int
+            Number of items that it was asked about.
+
+        Raises
+        ------
+        TypeError
+            If `annotator` has no name or no method `annotate`.
+        ValueError
+            If an id is unknown, a person has the same name, or the annotator returns
+            something else than an answer for each text. Earlier answers are recorded.
+
+        Warns
+        -----
+        UserWarning
+            If answers are no labels that the session allows. They count as no answer.
+
+        Notes
+        -----
+        Answers are recorded in parts, the first of 16 and none above 1,024. Other
+        threads can record labels meanwhile.
+        """
+        return annotate(self, annotator, items)
+
     def import_labels(
         self,
         path: str | PathLike[str],
@@ -750,6 +797,12 @@ class LabelingSession:
             id: {given.annotator: given.label for given in answer.given}
             for id, answer in self.state.answers.items()
         }
+
+    @property
+    @synchronized
+    def machine_answers(self) -> dict[str, dict[str | int, Any]]:
+        """The labels by each machine, dict of name to dict of id to label."""
+        return {name: self.state.machine_labels(name) for name in self.state.machines}
 
     @property
     def classes(self) -> list[Any] | None:
@@ -1152,7 +1205,8 @@ class LabelingSession:
               answers as most of them. None for numbers.
             - `pairs`: dict of (annotator, annotator) to (kappa, (low, high), n_items):
               Cohen's kappa for each pair, its interval, and the number of items that
-              both answered. Alpha instead for numbers.
+              both answered. Alpha instead for numbers. The second one may be a machine;
+              the other values are of people only.
 
         Notes
         -----
@@ -1170,7 +1224,53 @@ class LabelingSession:
 
         K. Krippendorff (2011). Computing Krippendorff's alpha-reliability.
         """
-        return measure_agreement(self.answers, target=self.target)
+        machines = self.machine_answers
+        return measure_agreement(self.answers, target=self.target, machines=machines)
+
+    def compare(self, name: str) -> MachineComparison:
+        """Compare a machine with the people of the session, on blind answers only.
+
+        Parameters
+        ----------
+        name : str
+            Name of a machine that `annotate` asked.
+
+        Returns
+        -------
+        comparison : MachineComparison
+            How good the answers of the machine are for the pool, in all and for each
+            class, from the audit; and whether it may replace people, from all items
+            that several people answered.
+
+        Raises
+        ------
+        ValueError
+            If there is no such machine, or the audit has no answers to compare with.
+        TypeError
+            For regression.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from skactive import ActiveLearner, LabelingSession
+        >>> from skactive.annotators import ColumnAnnotator
+        >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+        >>> learner = ActiveLearner(model, random_state=0)
+        >>> texts = [f"{'good' if i % 3 else 'bad'} film {i}" for i in range(60)]
+        >>> machine = ColumnAnnotator(texts, ["yes", "no", "yes"] * 20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with LabelingSession(learner, texts, folder, audit_every=1) as session:
+        ...         n = session.annotate(machine)
+        ...         ids = session.ask(30).ids
+        ...         session.tell(ids, ["no" if i % 3 == 0 else "yes" for i in ids])
+        ...         comparison = session.compare("column")
+        >>> comparison.quality.accuracy.n_labels
+        30
+        """
+        return compare(self, name)
 
     @synchronized
     def close(self) -> None:

@@ -81,6 +81,10 @@ class State:
         The last ones in the journal.
     audited : dict of id to None
         Items that were drawn at random for the audit.
+    machines : dict of str to dict of id to (label, confidence, event)
+        The answers of each machine, None for no label; see `machine_labels`.
+    machine_settings : dict of str to dict
+        What the journal says about each machine.
     flags : dict of id to None
     notes : dict of id to str
     learner : dict or None
@@ -120,6 +124,7 @@ class State:
         self._renames = []  # those that were not undone
         self.settle, self.overlap = "majority", 0.0
         self.audited = {}
+        self.machines, self.machine_settings = {}, {}
         self.labels_seq = self.labels_round = self.model_seq = 0
         self.undoable = []
         self._events = {}  # id -> its events that were not undone, and its place there
@@ -218,7 +223,7 @@ class State:
         for id in ids:
             if self.pool is not None and id not in self.pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
-        for name in {"labels", "seconds", "shown"} & event.keys():
+        for name in {"labels", "seconds", "shown", "confidences"} & event.keys():
             if len(event[name]) != len(ids):
                 raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
@@ -235,6 +240,8 @@ class State:
                     self._sort(ids)  # an earlier skip can count again
                 if kind in ("tell", "withdraw"):
                     self._note_labels(event)
+            case "annotate":
+                self._annotate(event)
             case "undo":
                 self._undo(event)
             case "flag":
@@ -258,6 +265,40 @@ class State:
                 pass  # all events already have the ids of the last pool
             case _:
                 raise ValueError(f"the kind {kind!r} is not known")
+
+    def _annotate(self, event):
+        name, scores = event["by"], event.get("confidences")
+        if "settings" in event:  # answers to another question do not count
+            self.machines[name] = {}
+            self.machine_settings[name] = event["settings"]
+        for place, id in enumerate(event["ids"]):
+            score = scores and scores[place]
+            self.machines[name][id] = event["labels"][place], score, event["seq"]
+        self._note_labels(event)
+
+    def machine_labels(self, name):
+        """Return the labels by a machine with their present names, dict of id."""
+        return {
+            id: self._rename(label, seq)
+            for id, (label, _, seq) in self.machines[name].items()
+            if label is not None
+        }
+
+    def find_machine(self, id):
+        """Return the last label of an item by a machine and its confidence, or None."""
+        found = None, None
+        for answers in self.machines.values():
+            label, score, seq = answers.get(id, (None, None, 0))
+            if label is not None:
+                found = self._rename(label, seq), score
+        return found
+
+    def _rename(self, label, seq):
+        """Return a label of an event with the present names of its classes."""
+        for rename in self._renames:
+            if rename["seq"] > seq:
+                label = rename_label(label, rename["old"], rename["new"])
+        return label
 
     def _change_classes(self, event):
         names, self.classes = self.renamed, event.get("classes")
@@ -339,12 +380,8 @@ class State:
     def _read(self, event, place):
         """Return the answer to one item of an event, with the present names."""
         seconds, shown = event.get("seconds"), event.get("shown")
-        label = event["labels"][place]
-        for rename in self._renames:
-            if rename["seq"] > event["seq"]:
-                label = rename_label(label, rename["old"], rename["new"])
         return Answer(
-            label,
+            self._rename(event["labels"][place], event["seq"]),
             event.get("by"),
             event["t"],
             event["seq"],

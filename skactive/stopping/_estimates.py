@@ -17,6 +17,7 @@ from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import (
     computes_features,
+    has_descriptions,
     has_sampler,
     seeded_clone,
     split_estimator,
@@ -92,12 +93,16 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
         )
     has_rest = X_rest is not None
     fresh = _find_fresh(X, X_rest) if has_rest and takes_unlabeled(estimator) else ()
-    if computes_features(estimator) and not has_sampler(estimator):
+    describes = has_descriptions(estimator)
+    is_split = computes_features(estimator) and not has_sampler(estimator)
+    if is_split and not describes:
         front, estimator = split_estimator(estimator)
         front = clone(front).fit(X, y)
         X = front.transform(X)
         X_rest = front.transform(X_rest) if has_rest else None
-    classes, codes = np.unique(y, return_inverse=True)
+    # A model can predict a class that is only described.
+    classes = np.unique([*y, *estimator.descriptions] if describes else y)
+    codes = np.searchsorted(classes, y)
     folds = _assign(codes, held, seed)
     rest = None
     if has_rest and n_rest:
@@ -109,7 +114,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     def predict(train, *parts):
         """Return probabilities (., k) of some parts by a model of some rows."""
         known = codes[train]
-        if (known == known[0]).all():
+        if (known == known[0]).all() and not describes:
             return [np.eye(len(classes))[[known[0]] * count_items(p)] for p in parts]
         X_train, y_train = take_rows(X, train), y[train]
         model = seeded_clone(estimator, np.random.default_rng(seed))

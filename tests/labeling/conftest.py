@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
+from skactive.annotators import ColumnAnnotator
 from skactive.labeling import Desk
 from skactive.labeling._server import LabelingServer
 
@@ -41,10 +42,15 @@ def open_desk(learner, tmp_path):
             thing.close()
         opened.clear()
 
-    def open_desk(texts=TEXTS, learner=learner, session=(), **options):
+    def open_desk(
+        texts=TEXTS, learner=learner, session=(), suggestions=None, **options
+    ):
         close()
         given = {"classes": ["yes", "no"], "refit": "background", **dict(session)}
         opened.append(LabelingSession(learner, texts, tmp_path / "s", **given))
+        if suggestions:
+            labels = [suggestions.get(i) for i in range(len(texts))]
+            opened[0].annotate(ColumnAnnotator(texts, labels))
         opened.insert(0, Desk(opened[0], **options))
         return opened[0]
 

@@ -1,0 +1,172 @@
+"""What machines answer: asked in chunks, recorded apart from the labels of people."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from .._utils._containers import as_list, take_rows
+from .._utils._labels import is_missing
+from ..annotators import Annotator, describe_annotator
+from ..estimation import alternative_annotator_test, estimate_quality
+from ._evidence import as_rows
+
+_FIRST, _MOST = 16, 1024  # answers in one event of the journal; it doubles
+
+
+@dataclass(frozen=True)
+class MachineComparison:
+    """How a machine answers, compared with people; see `LabelingSession.compare`.
+
+    Parameters
+    ----------
+    quality : QualityEstimate
+        Accuracy, F1 scores, precision and recall of its answers, and the confusion
+        matrix, from the audit.
+    replaces : AlternativeTest
+        Whether it may replace people.
+    n_silent : int
+        Number of items of the audit without an answer of the machine. They are left
+        out.
+    """
+
+    quality: Any
+    replaces: Any
+    n_silent: int = 0
+
+    def __str__(self):
+        return f"{self.quality}; may it replace people? {self.replaces}"
+
+
+def compare(session, name):
+    """Return a MachineComparison; see `LabelingSession.compare`."""
+    with session._lock:
+        if name not in session.state.machines:
+            known = ", ".join(map(repr, session.state.machines)) or "none"
+            raise ValueError(
+                f"'name' must be a machine that was asked, {known}; got {name!r}. Call "
+                "annotate first."
+            )
+        machine, answers = session.state.machine_labels(name), session.state.answers
+        sample, _ = session.queue.choose_sample(blind=True)
+        blind = {
+            id: {
+                one.annotator: one.label for one in answer.given if one.shown == "none"
+            }
+            for id, answer in answers.items()
+        }
+        known, order = [id for id in sample if id in machine], session.queue.draws.order
+        labels, classes = [answers[id].label for id in known], session.known_classes
+    if session.target in ("regression", "multi-output"):
+        raise TypeError("compare is for classes; the labels are numbers.")
+    if not known:
+        raise ValueError(
+            "the audit has no blind answers to items that the machine answered. Label "
+            "some more texts."
+        )
+    said = [machine[id] for id in known]
+    if session.target == "multi-label":
+        labels, said = as_rows(labels, classes), as_rows(said, classes)
+    n_pool = len(order)
+    quality = estimate_quality(labels, said, classes=classes, n_pool=n_pool)
+    test = alternative_annotator_test(blind, machine)
+    return MachineComparison(quality, test, len(sample) - len(known))
+
+
+def annotate(session, annotator, ids):
+    """Record the answers of a machine; see `LabelingSession.annotate`."""
+    if not isinstance(annotator, Annotator):
+        raise TypeError(
+            "'annotator' must have a 'name' and a method 'annotate', got "
+            f"{annotator!r}. See skactive.annotators.Annotator."
+        )
+    name, settings = annotator.name, describe_annotator(annotator)
+    state = session.state
+    with session._lock:
+        known = [*state.answers.values()]
+        if any(one.annotator == name for answer in known for one in answer.given):
+            raise ValueError(
+                f"'annotator' must have a name that no person has, got {name!r}. "
+                "Pass another name."
+            )
+        ids = (
+            list(state.pool.ids)
+            if ids is None
+            else state.pool.read_ids(ids, name="items")
+        )
+        done = state.machines.get(name, {})
+        if state.machine_settings.get(name, settings) == settings:
+            ids = [id for id in ids if id not in done]
+    n_refused, n_done, size = 0, 0, _FIRST
+    while part := ids[n_done : n_done + size]:
+        texts = as_list(take_rows(state.pool.X, state.pool.positions(part)))
+        pairs = _check_answers(annotator, texts)
+        with session._lock:
+            session._journal.sync()
+            said, scores = zip(*pairs, strict=True)
+            labels = [_read(session, *one) for one in zip(part, said, strict=True)]
+            n_refused += sum(not is_missing(label) for label in said)
+            n_refused -= sum(label is not None for label in labels)
+            has_scores = any(score is not None for score in scores)
+            is_new = state.machine_settings.get(name) != settings
+            session._journal.record(
+                "annotate",
+                machine=True,
+                by=name,
+                ids=part,
+                labels=labels,
+                confidences=list(scores) if has_scores else None,
+                settings=settings if is_new else None,
+            )
+            session.models.prepare()
+        n_done, size = n_done + len(part), min(2 * size, _MOST)
+    if n_refused:
+        warnings.warn(
+            f"{n_refused} of {n_done} answers of {name!r} are no labels that the "
+            "session allows. They count as no answer.",
+            stacklevel=3,
+        )
+    return n_done
+
+
+def _check_answers(annotator, texts):
+    """Return pairs of label and confidence for some texts, checked."""
+    pairs = list(annotator.annotate(texts))
+    if len(pairs) != len(texts):
+        raise ValueError(
+            f"'annotator' must return an answer for each of {len(texts)} texts, got "
+            f"{len(pairs)}. Repair its method 'annotate'."
+        )
+    for _, score in pairs:
+        is_number = isinstance(score, Real) and not isinstance(score, bool)
+        if score is not None and not (is_number and 0 <= score <= 1):
+            raise ValueError(
+                "'annotator' must return confidences from 0 to 1 or None, got "
+                f"{score!r}. Repair its method 'annotate'."
+            )
+    return [(label, None if x is None else float(x)) for label, x in pairs]
+
+
+def _read(session, id, label):
+    """Return a label as the session allows it, or None."""
+    if is_missing(label):
+        return None
+    try:
+        return session._vocabulary.normalize([label], [id])[0]
+    except (ValueError, TypeError):
+        return None
+
+
+def list_texts(machines, pool, ready, classes):
+    """Return the texts that machines gave each class, dict of class to list of str.
+
+    `machines` is a list of dicts of id to label. `ready` (n,) masks the items whose
+    features are there; None stands for all.
+    """
+    found = {}
+    for labels in machines:
+        rows = pool.positions(labels).tolist()
+        for label, row in zip(labels.values(), rows, strict=True):
+            if (ready is None or ready[row]) and label in classes:
+                found.setdefault(label, []).append(row)
+    return {label: as_list(take_rows(pool.X, rows)) for label, rows in found.items()}
