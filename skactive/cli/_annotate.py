@@ -1,5 +1,6 @@
 """The command `annotate`: a table with the answers of a language model."""
 
+import json
 from pathlib import Path
 
 from .._storage._outputs import find_mode, make_private_folder, write_own
@@ -13,14 +14,13 @@ from ..datasets import (
     write_table,
 )
 from ..session import escape
-from ._label import read_classes
 from ._model import say
 from ._predict import find_out
 
 CACHE = "machine.jsonl"  # in the folder of a table
 
 
-def run_annotate(file, text, out, separator, **options):
+def run_annotate(file, text, out, separator, classes, classes_file, **options):
     """Run the command `annotate`."""
     source = Path(file).expanduser()
     columns, _, _ = read_cells(source)
@@ -34,12 +34,18 @@ def run_annotate(file, text, out, separator, **options):
     rows = [i for i, cells in enumerate(parts) if all(cells)]
     texts = [parts[i] if len(text) > 1 else parts[i][0] for i in rows]
     folder, mode = source.with_suffix(".skactive"), find_mode(source)
-    machine = make_machine(folder / CACHE, multi_label=bool(separator), **options)
-    cost = machine.estimate_cost(texts)
-    say(
-        f"{cost.n_requests:,} requests to {machine.host}, about {cost.n_tokens:,} "
-        f"tokens; {cost.n_cached:,} answers are kept from before"
-    )
+    about = {name: {} for name in classes or ()}
+    if classes_file is not None:
+        about = read_classes(classes_file)
+        about = {
+            name: x if isinstance(x, dict) else {"description": x}
+            for name, x in about.items()
+        }
+    if len(about) < 2:
+        raise ValueError("argument --classes: name the classes, or a --classes-file.")
+    options |= {"about": about, "multi_label": bool(separator)}
+    machine = make_machine(folder / CACHE, **options)
+    say_cost(machine, texts)
     make_private_folder(folder, mode, CACHE)
     try:
         answers = machine.annotate(texts)
@@ -68,34 +74,67 @@ def run_annotate(file, text, out, separator, **options):
 
 
 def make_machine(
-    cache,
-    *,
-    machine,
-    machine_model,
-    machine_name,
-    classes,
-    classes_file,
-    codebook,
-    **more,
+    cache, *, about, machine, machine_model, machine_name=None, codebook=None, **more
 ):
-    """Return the ChatAnnotator of the options of a command."""
-    if classes is None and classes_file is None:
-        classes_file, codebook = codebook, None
-    if classes is None and classes_file is None:
-        raise ValueError("argument --classes: name the classes, or a --classes-file.")
-    about = {} if classes_file is None else read_classes(classes_file)
-    for name, x in about.items():
-        about[name] = x if isinstance(x, dict) else {"description": x}
-    examples = [(x, name) for name in about for x in about[name].get("examples", ())]
+    """Return the ChatAnnotator of the options of a command.
+
+    `about` is a dict of class to "description" and "examples".
+    """
+    if machine_model is None or machine is None:
+        raise ValueError(
+            "argument --machine-model: --machine URL and --machine-model NAME belong "
+            "together. Give both."
+        )
     if codebook is not None:
         codebook = Path(codebook).expanduser().read_text(encoding="utf-8-sig")
     return ChatAnnotator(
         machine,
         machine_model,
-        classes or {name: x.get("description", "") for name, x in about.items()},
+        {name: x.get("description", "") for name, x in about.items()},
         name=machine_name,
         codebook=codebook,
-        examples=examples,
+        examples=[(x, name) for name in about for x in about[name].get("examples", ())],
         cache=cache,
         **more,
     )
+
+
+def say_cost(machine, texts):
+    """Print where texts go, and how many."""
+    cost = machine.estimate_cost(texts)
+    say(
+        f"{cost.n_requests:,} requests to {machine.host}, about {cost.n_tokens:,} "
+        f"tokens; {cost.n_cached:,} answers are kept from before"
+    )
+
+
+def read_classes(path):
+    """Return the classes of a file, dict of name to description and examples.
+
+    A .json file holds a list of names, or an object of names to descriptions or to
+    objects with "description" and "examples". Any other file holds a class per line:
+    its name, and after tabs its description and examples.
+    """
+    path = Path(path).expanduser()
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() != ".json":
+            rows = [x.split("\t") for x in content.splitlines() if x.strip()]
+            found = {
+                name.strip(): {"description": "".join(more[:1]), "examples": more[1:]}
+                for name, *more in rows
+            }
+        else:
+            read = json.loads(content)
+            found = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
+    except (OSError, UnicodeDecodeError, ValueError, TypeError) as exc:
+        raise ValueError(
+            f"argument --classes-file: {str(path)!r} must hold a class per line, or "
+            f"JSON in a .json file ({exc})."
+        ) from exc
+    if len(found) < 2:
+        raise ValueError(
+            f"argument --classes-file: {str(path)!r} must hold at least two classes, "
+            f"got {list(found)}."
+        )
+    return found

@@ -1,6 +1,5 @@
 """The command `label`: from a table to a labeled table and a model."""
 
-import json
 import shlex
 import sys
 import warnings
@@ -16,16 +15,19 @@ from ..datasets import JOIN
 from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
 from ..session import LockedError, read_manifest
 from ..stopping import read_goal
+from ._annotate import CACHE, make_machine, read_classes, say_cost
 from ._encode import add_encoder
 from ._ending import LABELS, PREDICTIONS, SAVING, Ending
-from ._model import ModelSettings, make_learner, one_or_several, say, train_final
+from ._model import (
+    NEEDED,
+    ModelSettings,
+    make_learner,
+    one_or_several,
+    say,
+    train_final,
+)
 from ._parser import make_parser
 
-NEEDED = {
-    "single-label": "labels of two classes",
-    "multi-label": "two texts with different classes",
-    "regression": "two different numbers",
-}
 _NO_CLASSES = (
     "the table names fewer than two classes: add them, or pass --classes A,B,C"
 )
@@ -54,6 +56,10 @@ class LabelSettings:
     model: str | None
     max_length: int
     no_fine_tuning: bool
+    machine: str | None
+    machine_model: str | None
+    max_requests: int | None
+    max_tokens: int | None
     terminal: bool
     port: int | None
     no_browser: bool
@@ -67,10 +73,10 @@ class LabelSettings:
         """Return the command that continues, as a person would type it."""
         words = ["skactive", "label", self.file, "--text", *self.text]
         words += ["--label", *self.label]
-        kept = "separator id suggest until folder features strategy model"
-        for name in kept.split():
+        kept = "separator id suggest until folder features strategy model machine"
+        for name in f"{kept} machine_model max_requests max_tokens".split():
             if (value := getattr(self, name)) is not None:
-                words += [f"--{name}", str(value)]
+                words += [f"--{name.replace('_', '-')}", str(value)]
         return shlex.join([*words, "--regression"] if self.regression else words)
 
     def recall(self):
@@ -111,10 +117,11 @@ class LabelSettings:
                 f"argument --features: there is no folder {str(features)!r}. Run "
                 f"`{command} {features}`."
             )
-        if features is not None and self.suggest is not None:
-            raise ValueError(
-                "argument --suggest: suggestions need a table without --features."
-            )
+        for name in ("suggest", "machine"):
+            if features is not None and getattr(self, name) is not None:
+                raise ValueError(
+                    f"argument --{name}: suggestions need a table without --features."
+                )
         return Project(
             self.file,
             one_or_several(self.text),
@@ -229,6 +236,30 @@ def _open(settings, project, classes, about):
     n_before = len(project.session.labels)
     n_pool, n_given = len(project.texts), len(project.given)
     say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
+    if settings.machine is not None:
+        _ask_machine(settings, project)
+
+
+def _ask_machine(settings, project):
+    """Have a language model answer in the background; say where the texts go."""
+    described = project.desk.state()["classes"]
+    if project.session.target == "regression" or len(described) < 2:
+        raise ValueError(
+            "argument --machine: a language model chooses among classes. Name them "
+            "with --classes or --classes-file."
+        )
+    machine = make_machine(
+        project.folder / CACHE,
+        about={x["name"]: x for x in described},
+        machine=settings.machine,
+        machine_model=settings.machine_model,
+        multi_label=project.session.target == "multi-label",
+        max_requests=settings.max_requests,
+        max_tokens=settings.max_tokens,
+    )
+    machine.check_limits(list(project.texts))
+    say_cost(machine, project.texts)
+    project.desk.annotate(machine)
 
 
 def _serve(settings, desk, project=None):
@@ -410,35 +441,3 @@ def _save(settings, project, model, classes, stamp, ending):
         say(f"the model is in {saved}")
         predict = shlex.join(["skactive", "predict", show(saved), "NEW_FILE"])
         ending.add(model=show(saved), predict=predict)
-
-
-def read_classes(path):
-    """Return the classes of a file, dict of name to description and examples.
-
-    A .json file holds a list of names, or an object of names to descriptions or to
-    objects with "description" and "examples". Any other file holds a class per line:
-    its name, and after tabs its description and examples.
-    """
-    path = Path(path).expanduser()
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() != ".json":
-            rows = [x.split("\t") for x in content.splitlines() if x.strip()]
-            found = {
-                name.strip(): {"description": "".join(more[:1]), "examples": more[1:]}
-                for name, *more in rows
-            }
-        else:
-            read = json.loads(content)
-            found = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
-    except (OSError, UnicodeDecodeError, ValueError, TypeError) as exc:
-        raise ValueError(
-            f"argument --classes-file: {str(path)!r} must hold a class per line, or "
-            f"JSON in a .json file ({exc})."
-        ) from exc
-    if len(found) < 2:
-        raise ValueError(
-            f"argument --classes-file: {str(path)!r} must hold at least two classes, "
-            f"got {list(found)}."
-        )
-    return found

@@ -28,6 +28,13 @@ _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
 _LEAST_OF_SEVERAL = 5000
 
 
+NEEDED = {
+    "single-label": "labels of two classes",
+    "multi-label": "two texts with different classes",
+    "regression": "two different numbers",
+}
+
+
 @dataclass(frozen=True)
 class ModelSettings:
     """The target, the encoder and the strategy of a session.

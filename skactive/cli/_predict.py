@@ -19,8 +19,7 @@ from ..datasets import (
 from ..labeling import PREDICTED, write_output, write_predictions
 from ..persistence import load
 from ..session import escape
-from ._label import NEEDED
-from ._model import one_or_several, say
+from ._model import NEEDED, one_or_several, say
 
 
 def run_predict(model, file, text, out):

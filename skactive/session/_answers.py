@@ -343,7 +343,7 @@ def _list_labels(id, item, state, check, difference):
             continue
         label, seconds = answer.label, answer.seconds
         try:
-            label = check(id, _rename(label, state.renamed)) if check else label
+            label = check(id, name_now(label, state.renamed)) if check else label
         except (ValueError, TypeError) as exc:
             difference.refused.append((id, answer, exc))
             continue
@@ -352,7 +352,7 @@ def _list_labels(id, item, state, check, difference):
     return labels
 
 
-def _rename(label, renamed):
+def name_now(label, renamed):
     """Return a label with the present names of its classes."""
     if is_names(label):
         return list(dict.fromkeys(renamed.get(name, name) for name in label))

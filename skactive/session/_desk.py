@@ -20,6 +20,7 @@ from ._filters import find_answered, keep
 from ._insights import Doubts, Quality
 from ._leases import Leases
 from ._lookup import explain, find_of_class, find_similar
+from ._machine import annotate_later
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
@@ -120,6 +121,7 @@ class Desk:
         # The list is for people who look at it: it comes before training and estimates.
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._error: Any = None, None  # a message, and the model when it came
+        self._failures: list[str] = []  # of machines
         self._doubts = Doubts(session)
         if until is not None:
             read_goal(until)
@@ -740,6 +742,17 @@ class Desk:
         """
         self._leases.release(client)
 
+    def annotate(self, annotator: Any) -> None:
+        """Have a machine answer in the background; its answers become suggestions.
+
+        Parameters
+        ----------
+        annotator : annotator
+            See `LabelingSession.annotate`. The state says if it fails. It stops when
+            the session is closed.
+        """
+        annotate_later(self.session, annotator, self._failures)
+
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
         for worker in (self._worker, self._slow_worker, self._list_worker):
@@ -818,6 +831,8 @@ class Desk:
         """Return why features, the last training or the last query failed, or None."""
         if (exc := self._models.encoding_error) is not None:
             return f"no features of some texts: {type(exc).__name__}: {exc}"
+        if self._failures:
+            return self._failures[-1]
         message, learner = self._error
         return message if learner is self._models.newest().learner else None
 

@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.base import clone, is_regressor
 
 from .._text_classifier import ClassDescriptions
-from .._utils._containers import as_list
+from .._utils._containers import as_list, take_rows
 from .._utils._format import reprs, warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
-from ._machine import list_texts
 from ._pool import is_list
 
 
@@ -290,9 +289,24 @@ def describe_now(estimator, data, ready=None):
         descriptions.setdefault(name, [])
     if len(descriptions) < 2:  # the others were merged or removed
         return clone(estimator.estimator)
-    texts = list_texts(data.machines, data.pool, ready, descriptions)
+    texts = _list_texts(data.machines, data.pool, ready, descriptions)
     texts = {"machine_texts": texts} if texts else {}
     return clone(estimator).set_params(descriptions=descriptions, **texts)
+
+
+def _list_texts(machines, pool, ready, classes):
+    """Return the texts that machines gave each class, dict of class to list of str.
+
+    `machines` is a list of dicts of id to label. `ready` (n,) masks the items whose
+    features are there; None stands for all.
+    """
+    found = {}
+    for labels in machines:
+        rows = pool.positions(labels).tolist()
+        for label, row in zip(labels.values(), rows, strict=True):
+            if (ready is None or ready[row]) and label in classes:
+                found.setdefault(label, []).append(row)
+    return {label: as_list(take_rows(pool.X, rows)) for label, rows in found.items()}
 
 
 def normalize_labels(labels, ids, kind, classes=None, renamed=()):

@@ -1,5 +1,7 @@
 """What machines answer: asked in chunks, recorded apart from the labels of people."""
 
+import threading
+import time
 import warnings
 from dataclasses import dataclass
 from numbers import Real
@@ -9,9 +11,11 @@ from .._utils._containers import as_list, take_rows
 from .._utils._labels import is_missing
 from ..annotators import Annotator, describe_annotator
 from ..estimation import alternative_annotator_test, estimate_quality
+from ._answers import name_now
 from ._evidence import as_rows
 
-_FIRST, _MOST = 16, 1024  # answers in one event of the journal; it doubles
+_FIRST, _MOST = 16, 1024  # answers in one event of the journal
+_QUICK = 1.0  # seconds; quicker machines are asked about twice as many next
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,12 @@ def annotate(session, annotator, ids):
         done = state.machines.get(name, {})
         if state.machine_settings.get(name, settings) == settings:
             ids = [id for id in ids if id not in done]
+    if hasattr(annotator, "check_limits"):
+        annotator.check_limits(_take_texts(state.pool, ids))
     n_refused, n_done, size = 0, 0, _FIRST
     while part := ids[n_done : n_done + size]:
-        texts = as_list(take_rows(state.pool.X, state.pool.positions(part)))
+        start = time.monotonic()
+        texts = _take_texts(state.pool, part)
         pairs = _check_answers(annotator, texts)
         with session._lock:
             session._journal.sync()
@@ -119,7 +126,9 @@ def annotate(session, annotator, ids):
                 settings=settings if is_new else None,
             )
             session.models.prepare()
-        n_done, size = n_done + len(part), min(2 * size, _MOST)
+        n_done += len(part)
+        if time.monotonic() - start < _QUICK:
+            size = min(2 * size, _MOST)
     if n_refused:
         warnings.warn(
             f"{n_refused} of {n_done} answers of {name!r} are no labels that the "
@@ -127,6 +136,22 @@ def annotate(session, annotator, ids):
             stacklevel=3,
         )
     return n_done
+
+
+def annotate_later(session, annotator, failures):
+    """Have a machine answer in a thread, which adds why it stopped to a list."""
+
+    def work():
+        try:
+            session.annotate(annotator)
+        except Exception as exc:  # shown by the front ends
+            failures.append(f"the machine stopped: {type(exc).__name__}: {exc}")
+
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _take_texts(pool, ids):
+    return as_list(take_rows(pool.X, pool.positions(ids)))
 
 
 def _check_answers(annotator, texts):
@@ -152,21 +177,7 @@ def _read(session, id, label):
     if is_missing(label):
         return None
     try:
+        label = name_now(label, session.state.renamed)
         return session._vocabulary.normalize([label], [id])[0]
     except (ValueError, TypeError):
         return None
-
-
-def list_texts(machines, pool, ready, classes):
-    """Return the texts that machines gave each class, dict of class to list of str.
-
-    `machines` is a list of dicts of id to label. `ready` (n,) masks the items whose
-    features are there; None stands for all.
-    """
-    found = {}
-    for labels in machines:
-        rows = pool.positions(labels).tolist()
-        for label, row in zip(labels.values(), rows, strict=True):
-            if (ready is None or ready[row]) and label in classes:
-                found.setdefault(label, []).append(row)
-    return {label: as_list(take_rows(pool.X, rows)) for label, rows in found.items()}

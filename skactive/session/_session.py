@@ -658,7 +658,7 @@ class LabelingSession:
             answers.note(id, text, self._who(annotator))
 
     def annotate(self, annotator: Any, items: Sequence[str | int] | None = None) -> int:
-        """Ask a machine for its answers, and record them apart from the labels.
+        """Record the answers of a machine, apart from the labels.
 
         They are never labels: `labels`, `audited` and `settle` do not know them. They
         are suggestions for people where the audit does not draw, a proxy in

@@ -287,7 +287,7 @@ class State:
     def find_machine(self, id):
         """Return the last label of an item by a machine and its confidence, or None."""
         found = None, None
-        for answers in self.machines.values():
+        for answers in list(self.machines.values()):
             label, score, seq = answers.get(id, (None, None, 0))
             if label is not None:
                 found = self._rename(label, seq), score
