@@ -82,7 +82,7 @@ def make_machine(
     """
     if machine_model is None or machine is None:
         raise ValueError(
-            "argument --machine-model: --machine URL and --machine-model NAME belong "
+            "argument --machine: --machine URL and --machine-model NAME belong "
             "together. Give both."
         )
     if codebook is not None:

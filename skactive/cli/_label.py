@@ -236,7 +236,7 @@ def _open(settings, project, classes, about):
     n_before = len(project.session.labels)
     n_pool, n_given = len(project.texts), len(project.given)
     say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
-    if settings.machine is not None:
+    if settings.machine is not None or settings.machine_model is not None:
         _ask_machine(settings, project)
 
 

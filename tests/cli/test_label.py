@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import time
 import warnings
 from urllib.request import urlopen
 
@@ -23,6 +24,8 @@ from skactive.labeling._project import Project
 from skactive.labeling._server import LabelingServer, remember_address
 from skactive.persistence import load
 from skactive.session import read_labels
+
+from ..annotators._helpers import FakeChat, chat
 
 N_ROWS, N_GIVEN = 40, 6
 
@@ -784,3 +787,70 @@ def test_a_goal_that_cannot_be_reached_is_refused(tmp_path, capsys, options, mes
     table.write_text("text,label\nsome text,1\n", encoding="utf-8")
     assert main(["label", str(table), "--text", "text", "--label", "label", *options])
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def server():
+    """A language model that is always right."""
+
+    def reply(text, body):
+        return chat(json.dumps({"label": _truth(text)}))
+
+    server = FakeChat(reply)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_language_model_answers_in_the_background(label, columns, tmp_path, server):
+    write_table(tmp_path / "m.csv", columns)
+    options = ["--machine", server.url, "--machine-model", "tiny"]
+
+    def wait(shown):
+        end = time.monotonic() + 60
+        while len(server.requests) < N_ROWS and time.monotonic() < end:
+            time.sleep(0.02)
+        return _answer(shown)
+
+    _, shown = label(wait, *[_answer] * 5, file=tmp_path / "m.csv", options=options)
+    said = f"{N_ROWS} requests to {server.host}, about"
+    assert any(line.startswith(said) for line in shown)
+    assert sorted(server.texts) == sorted(columns["text"])
+    out, _, _ = read_cells(tmp_path / "m.labeled.csv")
+    known = [x for x in out["machine_label"] if x]
+    assert known
+    assert all(
+        x in (None, "", _truth(text))
+        for x, text in zip(out["machine_label"], out["text"], strict=True)
+    )
+    assert out["label_source"].count("person") == 6
+    journal = (tmp_path / "m.skactive" / "session" / "journal.jsonl").read_text()
+    events = [json.loads(line) for line in journal.splitlines()]
+    machine = [event for event in events if event["event"] == "annotate"]
+    assert {(event["machine"], event["by"]) for event in machine} == {(True, "tiny")}
+    assert machine[0]["settings"]["host"] == server.host
+    # The same command sends nothing again.
+    label(_answer, file=tmp_path / "m.csv", options=options)
+    assert len(server.requests) == N_ROWS
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--machine-model", "tiny"], "argument --machine"),
+        (["--machine", "URL"], "argument --machine"),
+        (
+            ["--machine", "URL", "--machine-model", "m", "--max-requests", "5"],
+            "allows 5",
+        ),
+        (["--machine", "URL", "--machine-model", "m", "--regression"], "--machine"),
+    ],
+)
+def test_options_of_a_language_model(options, match, table, tiny_bert, server, capsys):
+    options = [server.url if x == "URL" else x for x in options]
+    if "--regression" in options:
+        write_table(table, {"text": ["a", "b", "c"], "label": ["1", "2", None]})
+    command = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
+    assert main([*command, "--model", tiny_bert, *options]) != 0
+    assert match in capsys.readouterr().err
+    assert server.requests == []
