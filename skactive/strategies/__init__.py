@@ -31,8 +31,8 @@ _FAMILIES = {  # the strategies of each file
     "_regression": "BAIT GreedySampling LargestClusterMaxDistance",
     "_skactiveml": "FromSkactiveml",
     "_uncertainty": (
-        "BALD BatchBALD Density Entropy LeastConfidence MCDropout Margin "
-        "Random VariationRatio"
+        "BALD BatchBALD Density DisagreeWithMachine Entropy LeastConfidence MCDropout "
+        "Margin Random VariationRatio"
     ),
     "_wrappers": (
         "AnchorAL ClassBalanced Partitioned Prefilter SEALS Subsample Switch"

@@ -18,6 +18,8 @@ from .._utils._chunks import (
     float_rows,
     map_chunks,
 )
+from .._utils._containers import as_list
+from .._utils._labels import key_of
 from .._utils._sklearn import (
     MOST,
     POSITIVE,
@@ -219,6 +221,63 @@ class Margin(_OfLabels):
             gaps = view.label_margins
             return -(gaps.min(axis=1) if self.aggregate == "max" else gaps.mean(axis=1))
         return -view.margins
+
+
+class DisagreeWithMachine(PointwiseStrategy):
+    """Query the candidates on which the model doubts the answer of a machine.
+
+    The score is 1 minus the probability that the model gives the answer of the machine.
+    Candidates without an answer have the lowest scores.
+
+    Parameters
+    ----------
+    annotator : annotator
+        The machine, such as a :class:`skactive.annotators.ColumnAnnotator`. It is asked
+        about all candidates in each query: let it keep its answers.
+
+    See Also
+    --------
+    skactive.LabelingSession.annotate : Uses answers of a machine in training.
+
+    Notes
+    -----
+    Cost: O(n) plus the prediction, and the answers of the machine.
+
+    When to use: to find errors of the machine. For the accuracy of the model,
+    `margin` was not worse.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.annotators import ColumnAnnotator
+    >>> from skactive.strategies import DisagreeWithMachine
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> pool = ["a good film", "a bad film", "good and bad"]
+    >>> machine = ColumnAnnotator(pool, ["no", "no", "no"])
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> learner = ActiveLearner(model, DisagreeWithMachine(machine))
+    >>> learner = learner.fit(["good film", "bad film"], ["yes", "no"])
+    >>> learner.query(pool, 1)
+    array([0])
+    """
+
+    requires = frozenset({"proba"})
+
+    def __init__(self, annotator: Any) -> None:
+        self.annotator = annotator
+
+    def score(self, view: Any) -> NDArray:
+        """Return 1 minus the probability of the machine's answer, or -1."""
+        answers = self.annotator.annotate(as_list(view.X))
+        column = {key_of(label): j for j, label in enumerate(view.classes.tolist())}
+        scores = np.full(len(answers), -1.0)
+        for i, (label, _) in enumerate(answers):
+            if label is not None:
+                j = column.get(key_of(label))
+                scores[i] = 1 - (0 if j is None else view.proba[i, j])
+        return scores
 
 
 class Density(PointwiseStrategy):
