@@ -10,6 +10,7 @@ from scipy.stats import false_discovery_control, ttest_1samp
 from .._utils._labels import key_of
 from .._utils._sklearn import check_count, check_option
 
+_Verdict = Literal["yes", "no", "cannot tell"]
 _MIN_PEOPLE = 3  # fewer say "cannot tell"
 
 
@@ -39,7 +40,7 @@ class AlternativeTest:
     cannot tell: this needs three people with 30 common items each
     """
 
-    verdict: Literal["yes", "no", "cannot tell"]
+    verdict: _Verdict
     winning_rate: float | None = None
     advantage: float | None = None
     p_values: dict[Any, float] = field(default_factory=dict)
@@ -141,7 +142,8 @@ def alternative_annotator_test(
         _correct([_test(rows, epsilon, side) for rows in wins.values()])
         for side in ("less", "greater")
     )
-    rate, verdict = float((better <= alpha).mean()), "cannot tell"
+    rate = float((better <= alpha).mean())
+    verdict: _Verdict = "cannot tell"
     if rate >= 0.5:
         verdict = "yes"
     elif (worse <= alpha).mean() >= 0.5:
