@@ -16,7 +16,7 @@ from .._utils._pipelines import (
     split_estimator,
     takes_unlabeled,
 )
-from .._utils._repeatable import lower_priority, round_seed, synchronized
+from .._utils._repeatable import lower_priority, synchronized
 from .._utils._texts import drop_known_texts
 from ._labels import describe_now, indicate
 
@@ -372,17 +372,6 @@ def _find_rest(data, ready):
         rest[: len(ready)] = ready[:n]
     rest[data.pool.positions(data.labels)] = False
     return np.flatnonzero(rest)
-
-
-def seeded_for(learner, number):
-    """Return the learner with the seed of a batch; `number` counts from 1."""
-    if hasattr(learner, "X_labeled_"):
-        # As after this number of rounds of teach: a plain loop asks for the same.
-        learner.n_rounds_ = number - 1
-    elif number > 1:
-        seed = round_seed(learner.random_state, number, "batch")
-        learner = clone(learner).set_params(random_state=seed)
-    return learner
 
 
 def choose(learner, X, n, free, find_id):

@@ -5,13 +5,15 @@ from functools import cached_property
 from numbers import Real
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics.pairwise import cosine_similarity
 
 from .._storage._fingerprint import hash_items
 from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features
+from .._utils._repeatable import round_seed
 from .._utils._sklearn import check_count
-from ._models import fit_front, seeded_for
+from ._models import fit_front
 from ._pool import Batch, find_taught
 
 
@@ -288,7 +290,7 @@ class Queue:
         free[fixed] = False
         if n < 1 or not free.any():
             return []
-        learner = seeded_for(model.learner, len(self._state.batches) + 1)
+        learner = _seeded_for(model.learner, len(self._state.batches) + 1)
         count, is_first = n, True
         while True:
             picks = self._models.choose(learner, count, free).tolist()
@@ -317,3 +319,14 @@ class Queue:
             if not similar[i, kept].any():
                 kept.append(i)
         return [picks[i - len(fixed)] for i in kept[len(fixed) :]]
+
+
+def _seeded_for(learner, number):
+    """Return the learner with the seed of a batch; `number` counts from 1."""
+    if hasattr(learner, "X_labeled_"):
+        # As after this number of rounds of teach: a plain loop asks for the same.
+        learner.n_rounds_ = number - 1
+    elif number > 1:
+        seed = round_seed(learner.random_state, number, "batch")
+        learner = clone(learner).set_params(random_state=seed)
+    return learner
