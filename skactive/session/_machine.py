@@ -84,8 +84,7 @@ def annotate(session, annotator, ids):
             "'annotator' must have a 'name' and a method 'annotate', got "
             f"{annotator!r}. See skactive.annotators.Annotator."
         )
-    name, settings = annotator.name, describe_annotator(annotator)
-    state = session.state
+    name, state = annotator.name, session.state
     with session._lock:
         known = [*state.answers.values()]
         if any(one.annotator == name for answer in known for one in answer.given):
@@ -93,13 +92,10 @@ def annotate(session, annotator, ids):
                 f"'annotator' must have a name that no person has, got {name!r}. "
                 "Pass another name."
             )
-        ids = (
-            list(state.pool.ids)
-            if ids is None
-            else state.pool.read_ids(ids, name="items")
-        )
+        pool = state.pool
+        ids = list(pool.ids) if ids is None else pool.read_ids(ids, name="items")
         done = state.machines.get(name, {})
-        if state.machine_settings.get(name, settings) == settings:
+        if state.asks_same(name, describe_annotator(annotator)):
             ids = [id for id in ids if id not in done]
     if hasattr(annotator, "check_limits"):
         annotator.check_limits(_take_texts(state.pool, ids))
@@ -108,6 +104,7 @@ def annotate(session, annotator, ids):
         start = time.monotonic()
         texts = _take_texts(state.pool, part)
         pairs = _check_answers(annotator, texts)
+        settings = describe_annotator(annotator)
         with session._lock:
             session._journal.sync()
             said, scores = zip(*pairs, strict=True)

@@ -268,13 +268,24 @@ class State:
 
     def _annotate(self, event):
         name, scores = event["by"], event.get("confidences")
-        if "settings" in event:  # answers to another question do not count
-            self.machines[name] = {}
+        if "settings" in event:
+            if not self.asks_same(name, event["settings"]):
+                self.machines[name] = {}
             self.machine_settings[name] = event["settings"]
+        answers = self.machines.setdefault(name, {})
         for place, id in enumerate(event["ids"]):
             score = scores and scores[place]
-            self.machines[name][id] = event["labels"][place], score, event["seq"]
+            answers[id] = event["labels"][place], score, event["seq"]
         self._note_labels(event)
+
+    def asks_same(self, name, settings):
+        """Whether a machine is asked the same question as before, or for the first time.
+
+        What a server accepted, "sent", is known after its first answer only.
+        """
+        before = self.machine_settings.get(name, {})
+        both = before.keys() | settings.keys() if before else ()
+        return all(before.get(x) == settings.get(x) for x in both if x != "sent")
 
     def machine_labels(self, name):
         """Return the labels by a machine with their present names, dict of id."""

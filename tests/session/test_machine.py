@@ -111,6 +111,20 @@ def test_only_what_is_missing_is_asked(session):
     assert session.machine_answers == {"machine": {9: "bug"}}
 
 
+def test_what_a_server_accepts_is_no_other_question(session):
+    machine = Machine(lambda text: ("bug", None), settings={"v": 1, "sent": None})
+    session.annotate(machine, [5])
+    machine.settings = {"v": 1, "sent": ["temperature"]}
+    assert session.annotate(machine, [5, 7]) == 1
+    assert session.machine_answers == {"machine": {5: "bug", 7: "bug"}}
+    assert [e["settings"]["sent"] for e in events_of(session)] == [
+        None,
+        ["temperature"],
+    ]
+    session.annotate(machine, [8])
+    assert "settings" not in events_of(session)[-1]
+
+
 def test_a_failure_keeps_what_was_answered(session):
     def answer(text):
         if text == TEXTS[40]:
