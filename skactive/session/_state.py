@@ -279,7 +279,7 @@ class State:
         self._note_labels(event)
 
     def asks_same(self, name, settings):
-        """Whether a machine is asked the same question as before, or for the first time.
+        """Whether a machine is asked the same question as before, or its first one.
 
         What a server accepted, "sent", is known after its first answer only.
         """
