@@ -831,10 +831,9 @@ class Desk:
         """Return why features, the last training or the last query failed, or None."""
         if (exc := self._models.encoding_error) is not None:
             return f"no features of some texts: {type(exc).__name__}: {exc}"
-        if self._failures:
-            return self._failures[-1]
         message, learner = self._error
-        return message if learner is self._models.newest().learner else None
+        is_now = learner is self._models.newest().learner
+        return (self._failures or [message if is_now else None])[-1]
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
