@@ -243,8 +243,8 @@ class DisagreeWithMachine(PointwiseStrategy):
     -----
     Cost: O(n) plus the prediction, and the answers of the machine.
 
-    When to use: to find errors of the machine. For the accuracy of the model,
-    `margin` was not worse.
+    When to use: to find errors of the machine. For the accuracy of the model, use
+    `margin`: this strategy loses where a machine takes one class for another.
 
     Examples
     --------
