@@ -11,6 +11,7 @@ from .._utils._containers import as_list, take_rows
 from .._utils._labels import is_missing
 from ..annotators import Annotator, describe_annotator
 from ..estimation import alternative_annotator_test, estimate_quality
+from ._agreement import measure_agreement
 from ._answers import name_now
 from ._evidence import as_rows
 
@@ -27,6 +28,8 @@ class MachineComparison:
     quality : QualityEstimate
         Accuracy, F1 scores, precision and recall of its answers, and the confusion
         matrix, from the audit.
+    agreement : dict of annotator to (kappa, (low, high), n_items)
+        Cohen's kappa with each person, its interval, and the number of common items.
     replaces : AlternativeTest
         Whether it may replace people.
     n_silent : int
@@ -35,6 +38,7 @@ class MachineComparison:
     """
 
     quality: Any
+    agreement: dict[Any, Any]
     replaces: Any
     n_silent: int = 0
 
@@ -42,14 +46,15 @@ class MachineComparison:
         return f"{self.quality}; may it replace people? {self.replaces}"
 
 
-def compare(session, name):
+def compare(session, annotator):
     """Return a MachineComparison; see `LabelingSession.compare`."""
+    name = annotator if isinstance(annotator, str) else getattr(annotator, "name", None)
     with session._lock:
         if name not in session.state.machines:
             known = ", ".join(map(repr, session.state.machines)) or "none"
             raise ValueError(
-                f"'name' must be a machine that was asked, {known}; got {name!r}. Call "
-                "annotate first."
+                f"'annotator' must be a machine that was asked, {known}; got {name!r}. "
+                "Call annotate first."
             )
         machine, answers = session.state.machine_labels(name), session.state.answers
         sample, _ = session.queue.choose_sample(blind=True)
@@ -73,8 +78,10 @@ def compare(session, name):
         labels, said = as_rows(labels, classes), as_rows(said, classes)
     n_pool = len(order)
     quality = estimate_quality(labels, said, classes=classes, n_pool=n_pool)
+    found = measure_agreement(blind, 0, session.target, {name: machine})
+    pairs = {a: value for (a, b), value in found.pairs.items() if b == name}
     test = alternative_annotator_test(blind, machine)
-    return MachineComparison(quality, test, len(sample) - len(known))
+    return MachineComparison(quality, pairs, test, len(sample) - len(known))
 
 
 def annotate(session, annotator, ids):

@@ -1227,20 +1227,21 @@ class LabelingSession:
         machines = self.machine_answers
         return measure_agreement(self.answers, target=self.target, machines=machines)
 
-    def compare(self, name: str) -> MachineComparison:
+    def compare(self, annotator: Any) -> MachineComparison:
         """Compare a machine with the people of the session, on blind answers only.
 
         Parameters
         ----------
-        name : str
-            Name of a machine that `annotate` asked.
+        annotator : annotator or str
+            A machine that `annotate` asked, or its name.
 
         Returns
         -------
         comparison : MachineComparison
-            How good the answers of the machine are for the pool, in all and for each
-            class, from the audit; and whether it may replace people, from all items
-            that several people answered.
+            `quality`, how good its answers are for the pool, in all and for each class,
+            from the audit; `agreement` with each person, from all items; and
+            `replaces`, whether it may replace people, from all items that several
+            people answered.
 
         Raises
         ------
@@ -1266,11 +1267,11 @@ class LabelingSession:
         ...         n = session.annotate(machine)
         ...         ids = session.ask(30).ids
         ...         session.tell(ids, ["no" if i % 3 == 0 else "yes" for i in ids])
-        ...         comparison = session.compare("column")
+        ...         comparison = session.compare(machine)
         >>> comparison.quality.accuracy.n_labels
         30
         """
-        return compare(self, name)
+        return compare(self, annotator)
 
     @synchronized
     def close(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import cohen_kappa_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -260,7 +261,7 @@ def test_the_machine_is_a_proxy_of_several_classes_and_of_numbers(
 
 
 def test_a_machine_is_compared_with_blind_answers(session):
-    with pytest.raises(ValueError, match=r"'name' must be .* none; got 'column'"):
+    with pytest.raises(ValueError, match=r"'annotator' must be .* none; got 'column'"):
         session.compare("column")
     session.annotate(column([None if i % 7 == 0 else x for i, x in enumerate(SAID)]))
     with pytest.raises(ValueError, match="no blind answers"):
@@ -291,6 +292,14 @@ def test_a_machine_is_compared_with_blind_answers(session):
     machine = {id: SAID[id] for id in range(N) if id % 7}
     assert found.replaces == alternative_annotator_test(answers, machine)
     assert "may it replace people?" in str(found)
+    assert list(found.agreement) == ["ann", "bob", "eve"]
+    common = [id for id, given in answers.items() if "bob" in given and id in machine]
+    kappa, (low, high), n_items = found.agreement["bob"]
+    assert n_items == len(common)
+    codes = [[x[id] for id in common] for x in (TRUTH, SAID)]
+    assert kappa == pytest.approx(cohen_kappa_score(*codes))
+    assert low < kappa < high
+    assert session.compare(column()).agreement == found.agreement
 
 
 @pytest.fixture
