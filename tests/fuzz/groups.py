@@ -226,7 +226,8 @@ def simulations(folder):
     required = {"label_budget": {"n_labels": 5}, "round_budget": {"n_rounds": 5}}
     required["cost_rule"] = {"label_cost": 1.0, "error_cost": 2.0}
     required |= {"time_budget": {"seconds": 5.0}}
-    for name in RULES:
+    # It needs the run of a session: test_audit_goal.py has its arguments.
+    for name in sorted(RULES.keys() - {"audit_goal"}):
         rule = RULES[name](**required.get(name, {}))
 
         def judge(subject, run, learner, X, *, name=name, **params):
