@@ -168,7 +168,7 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
     # The texts say nothing of their class: rounding decides some held-out predictions.
     with open("shares.csv", encoding="utf-8", newline="") as file:
         found, known = list(csv.DictReader(file)), expected.to_dict()
-    for name in ("share", "low", "high"):
+    for name in ("counted", "n_labels", "n_pool"):
         values = [float(row[name]) for row in found]
         np.testing.assert_allclose(values, known[name], atol=0.02)
     card = Path("card.txt").read_text()
