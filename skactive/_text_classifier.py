@@ -407,7 +407,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Texts that a machine gave each label. Texts that are in `X` are left out, and at
         most 2,000 are drawn. The texts of a class weigh 0, 1, 3, 10 or 30 labels
         together: the weight that predicts held-out labels best; 0 where nothing can be
-        compared. They need a pipeline as "auto" does.
+        compared. They need a pipeline as "auto" does. :func:`skactive.save` leaves them
+        out.
     n_splits : int, default=5
         Number of folds of the choice.
     random_state : int, RandomState instance or None, default=None

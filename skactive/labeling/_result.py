@@ -125,8 +125,8 @@ def flatten(note):
 
 
 def make_stamp(files, session, options):
-    """Return a hash of the states of files, what people said, and options."""
+    """Return a hash of the states of files, what was answered, and options."""
     states = [(x.st_size, x.st_mtime_ns) for x in map(os.stat, files)]
     said = session.answers, session.notes, session.flags, session.skipped
-    parts = states, said, session.known_classes, options
+    parts = states, said, session.machine_answers, session.known_classes, options
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()

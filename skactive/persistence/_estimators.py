@@ -178,6 +178,8 @@ def _encode_known(value, name, where, writer):
         state.pop("_sklearn_version", None)
     if name == "BertFeatures" and writer.bundle:
         node["pretrained"] = write_encoder(value, where, writer)
+    if name == "ClassDescriptions":  # a model holds no texts of the pool
+        params["machine_texts"] = None
     if name == "StaticFeatures" and writer.bundle:
         node["pretrained"] = write_table(value, writer)
     requests = state.pop(_REQUESTS, None)

@@ -324,8 +324,6 @@ def train(base, data, ready=None):
             if data.classes is not None:
                 exc.add_note(_NOTE_OF_NAMES)
             raise
-    if describes and data.machines:  # a saved model holds no texts
-        learner.estimator_.set_params(machine_texts=None)
     return Model(learner, data.seq, data.labels, data.classes)
 
 

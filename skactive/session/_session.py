@@ -660,10 +660,11 @@ class LabelingSession:
     def annotate(self, annotator: Any, items: Sequence[str | int] | None = None) -> int:
         """Record the answers of a machine, apart from the labels.
 
-        They are never labels: `labels`, `audited` and `settle` do not know them. They
-        are suggestions for people where the audit does not draw, a proxy in
-        `prevalence`, a column of `agreement`, and training data where the session has
-        named classes, with a weight that people's labels choose.
+        They are never labels: `labels`, `audited` and `settle` ignore them. They are
+        suggestions for people where the audit does not draw, a proxy in `prevalence`,
+        and pairs in `agreement`. If `classes` was a dict, they are also training data,
+        with a weight that people's labels choose; see
+        :class:`skactive.ClassDescriptions`.
 
         Parameters
         ----------

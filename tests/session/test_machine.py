@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import cohen_kappa_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner
+from skactive import ActiveLearner, AveragedClassifier, load, save
 from skactive.annotators import ColumnAnnotator
 from skactive.estimation import alternative_annotator_test, estimate_quality
 
@@ -317,7 +318,6 @@ def test_the_model_learns_from_a_machine_that_people_agree_with(
     model = described.learner.estimator_
     assert model.machine_weight_ > 0
     assert described.learner.score(TEXTS, TRUTH) > alone + 0.05
-    assert model.machine_texts is None  # a saved model holds no texts
     proba = described.learner.predict_proba(TEXTS)
     described.close()
     again = open_session(TEXTS, **DESCRIBED)
@@ -325,6 +325,22 @@ def test_the_model_learns_from_a_machine_that_people_agree_with(
     # Other answers by a machine of this name do not count any more.
     again.annotate(column([NAMES[(code + 1) % 3] for code in CODES], name="llm"))
     assert again.learner.estimator_.machine_weight_ == 0
+
+
+def test_a_saved_model_holds_no_texts_of_a_machine(described, tmp_path):
+    label(described, 20)
+    described.annotate(column(TRUTH))
+    learner = described.learner
+    # The model of the session, and one that is trained by its parameters again.
+    again = AveragedClassifier(learner.estimator, DummyClassifier())
+    again.fit(TEXTS[:20], TRUTH[:20])
+    for number, model in enumerate([learner.estimator_, again]):
+        folder = save(model, tmp_path / f"model {number}")
+        files = [path for path in Path(folder).rglob("*") if path.is_file()]
+        assert files
+        assert not any(TEXTS[30].encode() in path.read_bytes() for path in files)
+        np.testing.assert_array_equal(load(folder).predict(TEXTS), model.predict(TEXTS))
+    assert any(TEXTS[30] in some for some in learner.estimator.machine_texts.values())
 
 
 def test_without_labels_a_machine_is_not_trained_on(described):
