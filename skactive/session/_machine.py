@@ -103,7 +103,7 @@ def annotate(session, annotator, ids):
         ids = list(pool.ids) if ids is None else pool.read_ids(ids, name="items")
         done = state.machines.get(name, {})
         if state.asks_same(name, describe_annotator(annotator)):
-            ids = [id for id in ids if id not in done]
+            ids = [id for id in ids if done.get(id, (None,))[0] is None]
     if hasattr(annotator, "check_limits"):
         annotator.check_limits(_take_texts(state.pool, ids))
     n_refused, n_done, size = 0, 0, _FIRST
@@ -118,18 +118,13 @@ def annotate(session, annotator, ids):
             labels = [_read(session, *one) for one in zip(part, said, strict=True)]
             n_refused += sum(not is_missing(label) for label in said)
             n_refused -= sum(label is not None for label in labels)
-            has_scores = any(score is not None for score in scores)
-            is_new = state.machine_settings.get(name) != settings
-            session._journal.record(
-                "annotate",
-                machine=True,
-                by=name,
-                ids=part,
-                labels=labels,
-                confidences=list(scores) if has_scores else None,
-                settings=settings if is_new else None,
+            done = (
+                state.machines.get(name, {}) if state.asks_same(name, settings) else {}
             )
-            session.models.prepare()
+            rows = zip(part, labels, scores, strict=True)
+            rows = [row for row in rows if row[0] not in done or row[1] is not None]
+            if rows:
+                _record(session, name, rows, settings)
         n_done += len(part)
         if time.monotonic() - start < _QUICK:
             size = min(2 * size, _MOST)
@@ -140,6 +135,22 @@ def annotate(session, annotator, ids):
             stacklevel=3,
         )
     return n_done
+
+
+def _record(session, name, rows, settings):
+    """Record rows of id, label and confidence, and the settings if they are new."""
+    ids, labels, scores = map(list, zip(*rows, strict=True))
+    is_new = session.state.machine_settings.get(name) != settings
+    session._journal.record(
+        "annotate",
+        machine=True,
+        by=name,
+        ids=ids,
+        labels=labels,
+        confidences=scores if any(x is not None for x in scores) else None,
+        settings=settings if is_new else None,
+    )
+    session.models.prepare()
 
 
 def annotate_later(session, annotator, failures):

@@ -672,9 +672,9 @@ class LabelingSession:
             See :class:`skactive.annotators.Annotator`. Its `name` is that of the
             machine, and what its `describe` returns is recorded.
         items : sequence of ids, default=None
-            The items to ask about. Defaults to the pool. Items with an answer by the
-            same machine are left out, unless its settings changed; then its earlier
-            answers do not count any more.
+            The items to ask about. Defaults to the pool. Items with a label by the same
+            machine are left out. It is asked again about others, as a reply may have
+            failed. If its settings changed, its earlier answers do not count any more.
 
         Returns
         -------

@@ -143,6 +143,22 @@ def test_a_failure_keeps_what_was_answered(session):
     assert machine.asked == TEXTS[len(done) :]
 
 
+def test_what_failed_is_asked_again(session):
+    broken = {TEXTS[3], TEXTS[20]}
+
+    def answer(text):
+        return (None, None) if text in broken else ("bug", None)
+
+    session.annotate(Machine(answer))
+    assert len(session.machine_answers["machine"]) == N - 2
+    broken.discard(TEXTS[3])
+    machine = Machine(answer)
+    assert session.annotate(machine) == 2
+    assert machine.asked == [TEXTS[3], TEXTS[20]]
+    assert events_of(session)[-1]["ids"] == [3]
+    assert len(session.machine_answers["machine"]) == N - 1
+
+
 def test_a_renamed_class_has_its_new_name(open_session):
     session = open_session(TEXTS, learner=make_learner(), classes=NAMES.tolist())
     session.annotate(column())
@@ -164,7 +180,10 @@ def test_answers_that_are_not_allowed_count_as_none(open_session):
     ):
         session.annotate(column(said))
     assert session.machine_answers["column"] == dict(enumerate(SAID[3:], 3))
-    assert session.annotate(column(said)) == 0
+    n_events = len(events_of(session))
+    with pytest.warns(UserWarning, match="^1 of 3 answers of 'column'"):
+        assert session.annotate(column(said)) == 3
+    assert len(events_of(session)) == n_events  # nothing new was said
 
 
 @pytest.mark.parametrize(
