@@ -1,28 +1,18 @@
 """BertFeatures: features of texts from a pretrained encoder."""
 
 import os
-import platform
-import warnings
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import closing, nullcontext
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    clone,
 )
 
-from .._utils._format import progress_bar
-from .._utils._repeatable import in_torch_threads, one_torch_thread
 from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
@@ -33,20 +23,10 @@ from .._utils._sklearn import (
 )
 from .._utils._texts import as_texts, refuse_surrogates
 from ..features import FOLDER_PARAMS, PrecomputedFeatures, write_features
-from ._module import choose_device, choose_layers, choose_precision, encode
-from ._pretrained import first_line, open_checkpoint
-from ._sentences import SentenceModules
+from ._encoding import EncodingRun
 from ._store import FeatureStore, open_store
 from ._surprisal import SurprisalMixin
-from ._tokens import (
-    collate,
-    cut,
-    cut_parts,
-    make_reader,
-    pack,
-    tokenize,
-    warn_of_cuts,
-)
+from ._tokens import make_reader
 
 
 class BertFeatures(
@@ -78,8 +58,9 @@ class BertFeatures(
         Padding never counts; special tokens do. "cls" is refused for decoders such as
         GPT-2, whose first token sees no other. For a model of sentence-transformers
         "auto" returns the features of `SentenceTransformer.encode`: its own pooling,
-        normalization, dense layers, maximum length and default prompt. For any other
-        model, and for `layers` other than -1, "auto" is "mean".
+        normalization, dense layers, maximum length and default prompt; `prompt` and
+        `dimensions` are its `prompt` and `truncate_dim`. For any other model, and for
+        `layers` other than -1, "auto" is "mean".
     layers : int or sequence of int, default=-1
         Layers whose states are pooled; several are pooled separately and concatenated
         in the order given. 1 is the first layer, -1 the last, and 0 the output of the
@@ -91,6 +72,15 @@ class BertFeatures(
     normalize : bool, default=True
         Whether to scale each row to Euclidean length 1. With False, `pooling="auto"`
         still does so for a model of sentence-transformers that says so.
+    prompt : str or None, default=None
+        What is put before each text, or before the first of a pair: the text of a
+        prompt, such as "query: ", or the name of one in the file
+        config_sentence_transformers.json of the model. With None, `pooling="auto"` uses
+        the default prompt of that file, if it names one. "" uses none.
+    dimensions : int or None, default=None
+        Number of features to keep, for models trained so that the first ones say most
+        (Matryoshka). They are scaled to length 1 afterwards if `normalize`. None keeps
+        all.
     batch_tokens : int or "auto", default="auto"
         Maximum number of tokens in a batch, padding included. "auto" is 2,048 on a
         processor, where larger batches gain little, and 16,384 on a CUDA device.
@@ -182,6 +172,8 @@ class BertFeatures(
         "layers": [Integral, Sequence, np.ndarray],
         "max_length": [POSITIVE_INT],
         "normalize": ["boolean"],
+        "prompt": [str, None],
+        "dimensions": [POSITIVE_INT, None],
         "batch_tokens": [StrOptions({"auto"}), POSITIVE_INT],
         "cache": [str, os.PathLike, None],
         "cache_dtype": [StrOptions({"float32", "float16"})],
@@ -200,6 +192,8 @@ class BertFeatures(
         layers: int | Sequence[int] = -1,
         max_length: int = 128,
         normalize: bool = True,
+        prompt: str | None = None,
+        dimensions: int | None = None,
         batch_tokens: int | str = "auto",
         cache: str | os.PathLike | None = "memory",
         cache_dtype: str = "float32",
@@ -385,7 +379,7 @@ class BertFeatures(
     def __skactive_reader__(self):
         """Return a function of a text: how many characters are read, None for all."""
         run = EncodingRun(self)
-        return make_reader(run.checkpoint, run.max_length)
+        return make_reader(run.checkpoint, run.max_length, run.prompt)
 
     @property
     def _n_features_out(self):
@@ -396,275 +390,6 @@ class BertFeatures(
 
     def __sklearn_tags__(self):
         return tag_text_transformer(super().__sklearn_tags__())
-
-
-_MOST_TOKENS = 2**31
-_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384, "mps": 8192}
-
-
-class EncodingRun:
-    """One call of `transform`: the parameters, resolved for this machine and model.
-
-    `width` counts the features of a text, `n_encoded` and `n_truncated` the texts
-    encoded so far in this call and those of them that were cut.
-    """
-
-    def __init__(self, estimator):
-        self.estimator = estimator
-        self.checkpoint = open_checkpoint(estimator.model, estimator.revision)
-        self.device = choose_device(estimator.device)
-        self.dtype = choose_precision(estimator.precision, self.device)
-        self.layers = choose_layers(estimator.layers, self.checkpoint.depth)
-        self.width = len(self.layers) * self.checkpoint.width
-        self.pooling, self.modules = estimator.pooling, None
-        self.normalize = bool(estimator.normalize)
-        self.limit = self.checkpoint.max_positions or np.inf
-        if self.pooling == "auto":
-            self._follow_modules()
-        self.max_length = int(min(estimator.max_length, self.limit))
-        self.batch_tokens = (
-            _BATCH_TOKENS.get(self.device.type, _BATCH_TOKENS["cpu"])
-            if estimator.batch_tokens == "auto"
-            else min(estimator.batch_tokens, _MOST_TOKENS)
-        )
-        self.revision = estimator.revision
-        self.verbose = estimator.verbose
-        self.n_encoded = self.n_truncated = 0
-
-    def _follow_modules(self):
-        """Resolve `pooling="auto"`: the modules of the model, or else the mean."""
-        modules = SentenceModules(self.checkpoint.source)
-        is_last = self.layers == (self.checkpoint.depth,)
-        if not modules.exist or modules.unsupported or not is_last:
-            self.pooling = "mean"
-            return
-        self.limit = min(self.limit, modules.max_length)
-        if self.normalize and modules.are_mean:
-            self.pooling = "mean"  # the same, with the same key in the cache
-            return
-        self.modules = modules
-        self.pooling = modules.poolings
-        self.width = modules.width(self.checkpoint.width)
-
-    @property
-    def digests(self):
-        """Digests of the weights and of the tokenizer."""
-        digests = [self.checkpoint.digest, self.checkpoint.tokenizer_digest]
-        return digests if self.modules is None else [*digests, self.modules.recipe()]
-
-    def recipe(self):
-        """List what the features depend on besides the text."""
-        recipe = {
-            "weights": self.checkpoint.digest,
-            "revision": self.revision,
-            "tokenizer": self.checkpoint.tokenizer_digest,
-            "pooling": self.pooling,
-            "layers": list(self.layers),
-            "max_length": self.max_length,
-            "normalize": self.normalize,
-            "precision": str(self.dtype).removeprefix("torch."),
-        }
-        return recipe if self.modules is None else recipe | self.modules.recipe()
-
-    def warn_of_modules(self):
-        """Warn if a sentence-transformers model was trained for other features."""
-        if self.layers == (self.checkpoint.depth,):
-            modules = SentenceModules(self.checkpoint.source)
-            # The level of the caller, past the wrapper of set_output or of checks.
-            modules.warn(self.checkpoint.name, self.estimator.pooling, 4)
-
-    def warn_of_cuts(self):
-        """Warn of the texts that were cut."""
-        of = f"the {self.n_encoded} texts encoded"
-        # The level is that of the caller, past the wrapper of set_output or of checks.
-        warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, 4)
-
-    def encode(self, texts, out):
-        """Fill `out`, here or in workers, yielding the positions that are done."""
-        yield from self.encode_blocks(texts, (0, len(texts)), out)
-
-    def encode_blocks(self, texts, bounds, out):
-        """Encode as `encode` does, with no batch across the `bounds` of blocks."""
-        parts = [
-            start + part
-            for start, stop in pairwise(bounds)
-            if start < stop
-            for part in cut_parts(texts[start:stop], self.max_length, self.batch_tokens)
-        ]
-        n_jobs = self.estimator.n_jobs
-        if len(parts) > 1 and self.device.type == "cpu" and count_workers(n_jobs) > 1:
-            yield from encode_in_workers(self, texts, parts, out)
-        else:
-            yield from self.encode_here(texts, parts, out)
-
-    def encode_here(self, texts, parts, out):
-        """Fill `out` part by part, yielding the positions of each batch."""
-        from ._encoder import PackedEncoder
-
-        module = self.checkpoint.module(self.device, self.dtype)
-        pad_id = self.checkpoint.pad_id
-        self.checkpoint.refuse_blind_token(module, self.pooling)
-        prepare = finish = None
-        if self.modules is not None:
-            prepare, finish = self.modules.prepare, self.modules.build(self.device)
-        packs = self.device.type == "cpu" and PackedEncoder.supports(module)
-
-        def batches():
-            for chunk in parts:
-                part = [texts[i] for i in chunk]
-                if prepare is not None:
-                    part = list(map(prepare, part))
-                tokens = tokenize(self.checkpoint, part, self.max_length)
-                self.n_truncated += tokens.n_truncated
-                lengths = np.array([len(ids) for ids in tokens.ids])
-                if not lengths.all():  # no token at all, not even a special one
-                    yield tokens, None, chunk[lengths == 0]
-                for batch in cut(lengths, self.batch_tokens):
-                    yield tokens, batch, chunk[batch]
-
-        def fill(task):
-            tokens, batch, positions = task
-            if batch is None:
-                out[positions] = 0.0
-                return positions
-            features = encode(
-                module,
-                pack(tokens, batch, self.device)
-                if packs
-                else collate(tokens, batch, pad_id, self.device),
-                layers=self.layers,
-                pooling=self.pooling,
-                normalize=self.normalize,
-                finish=finish,
-            )
-            out[positions] = features.cpu().numpy()
-            return positions
-
-        with self.progress(len(texts)) as progress:
-            for positions in in_torch_threads(fill, batches(), self.device):
-                self.n_encoded += len(positions)
-                progress.update(len(positions))
-                yield positions
-
-    def progress(self, total):
-        """Show the texts encoded, as `verbose` says."""
-        return progress_bar(self.verbose, total=total, desc="BertFeatures", unit="text")
-
-
-_DEATHS = 3  # of workers, before a call gives up
-
-
-def count_workers(n_jobs):
-    """Return the number of processes that joblib would use.
-
-    It is 1 if joblib's backend uses threads: torch has its own.
-    """
-    backend, _ = get_active_backend()
-    if getattr(backend, "uses_threads", False):
-        return 1
-    return effective_n_jobs(Parallel(n_jobs=n_jobs).n_jobs)
-
-
-def spread(function, parts, n_jobs):
-    """Yield (number, result) of a function of each part as processes finish them.
-
-    Functions, arguments and results are pickled. The parts of a worker that dies go to
-    another one; finished parts are kept. Raises `RuntimeError` if workers die
-    repeatedly.
-    """
-    waiting = dict(enumerate(parts))
-    for death in range(1, _DEATHS + 1):
-        try:
-            with closing(_run(function, list(waiting.items()), n_jobs)) as done:
-                for number, result in done:
-                    del waiting[number]
-                    yield number, result
-            return
-        except BrokenExecutor as exc:
-            if death == _DEATHS:
-                raise RuntimeError(
-                    f"workers died {death} times ({first_line(exc)}); "
-                    f"{len(parts) - len(waiting)} of {len(parts)} parts were done. "
-                    "Most often the memory was full: pass a smaller "
-                    "'n_jobs', or n_jobs=1, which runs in this process and shows what "
-                    "happens. With a cache the next call goes on where this one ended."
-                ) from exc
-
-
-def _run(function, parts, n_jobs):
-    # Ray's backend, among others, gives its results all at once.
-    backend, _ = get_active_backend()
-    at_once = not getattr(backend, "supports_return_generator", False)
-    workers = Parallel(
-        n_jobs=n_jobs,
-        batch_size=1,
-        return_as="list" if at_once else "generator_unordered",
-    )
-    home = _process()
-    yield from workers(delayed(_call)(home, function, *part) for part in parts)
-
-
-def _call(home, function, number, arguments):
-    # The user's own process keeps its threads: a sequential backend runs there.
-    with nullcontext() if _process() == home else one_torch_thread():
-        return number, function(*arguments)
-
-
-def _process():
-    return platform.node(), os.getpid()
-
-
-# Encoding ----------------------------------------------------------------------------
-
-
-def encode_in_workers(run, texts, parts, out):
-    """Fill `out` (n, d) part by part, yielding the positions that are done.
-
-    `run` is one call of `BertFeatures.transform`, which counts and reports what is
-    done.
-    """
-    # Another folder or machine would resolve some of these otherwise.
-    estimator = clone(run.estimator).set_params(
-        model=run.checkpoint.name,
-        device=str(run.device),
-        precision=str(run.dtype).removeprefix("torch."),
-        cache=None,
-        n_jobs=1,
-        verbose=0,
-    )
-    tasks = [
-        (type(run), estimator, run.digests, [texts[i] for i in part]) for part in parts
-    ]
-    reported = set()
-    with run.progress(len(texts)) as progress:
-        for number, result in spread(_encode, tasks, run.estimator.n_jobs):
-            features, n_truncated, messages = result
-            out[parts[number]] = features
-            run.n_encoded += len(features)
-            run.n_truncated += n_truncated
-            for message in sorted(messages - reported):
-                reported.add(message)
-                warnings.warn(message, UserWarning, stacklevel=2)
-            progress.update(len(features))
-            yield parts[number]
-
-
-def _encode(make_run, estimator, digests, texts):
-    """Encode a part, in a worker."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        run = make_run(estimator)
-        if run.digests != digests:
-            raise ValueError(
-                f"'model' must be the same weights and tokenizer in every worker, and "
-                f"{run.checkpoint.name!r} differs on {platform.node()!r}. Copy the "
-                "folder there, or name a commit as 'revision'."
-            )
-        out = np.empty((len(texts), run.width), dtype=np.float32)
-        for _ in run.encode_here(texts, [np.arange(len(texts))], out):
-            pass
-    messages = {str(w.message) for w in caught if w.category is UserWarning}
-    return out, run.n_truncated, messages
 
 
 class BatchEncoder:

@@ -80,11 +80,11 @@ def choose_layers(layers, depth):
     return tuple(int(i) if i >= 0 else depth + 1 + int(i) for i in several)
 
 
-def encode(module, batch, *, layers, pooling, normalize, finish=None):
+def encode(module, batch, *, layers, pooling, normalize, finish=None, width=None):
     """Return the (b, d) float32 features of a padded or packed batch.
 
     `layers` are those of `choose_layers`; several values of `pooling` are concatenated.
-    `finish` is a function of the pooled rows.
+    `finish` is a function of the pooled rows, of which the first `width` columns stay.
     """
     import torch
 
@@ -93,6 +93,7 @@ def encode(module, batch, *, layers, pooling, normalize, finish=None):
         features = torch.cat(pool_states(module, batch, layers, pooling), dim=1)
         if finish is not None:
             features = finish(features)
+        features = features[:, :width]
         if normalize:
             features = torch.nn.functional.normalize(features, dim=1)
     return features

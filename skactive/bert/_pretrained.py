@@ -115,6 +115,7 @@ class Checkpoint:
             self.max_positions = _max_positions(self.config, self.tokenizer)
         self.tokenizer_lock = threading.Lock()
         self._first_is_blind = None  # not known before the weights are there
+        self.told_of_prompts = False
 
     @cached_property
     def digest(self):

@@ -1,6 +1,7 @@
 """What a sentence-transformers model does with the states of its encoder."""
 
 import os
+import re
 import warnings
 
 from ._pretrained import digest_file
@@ -16,6 +17,7 @@ _POOLINGS = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
 }
+_PROMPTS = "config_sentence_transformers.json"
 _ACTIVATIONS = "torch.nn.modules.activation."
 
 
@@ -25,15 +27,17 @@ class SentenceModules:
     `exist` is whether there is a modules.json. `poolings` say how states become one
     row; several are concatenated, and there are none if they are unknown. `steps` are
     type and configuration of the modules after the pooling, `unsupported` is the first
-    thing that these features cannot reproduce.
+    thing that these features cannot reproduce. `prompts` are the texts of prompts by
+    name; `prompt` is the text of the chosen one, or else of the default one.
     """
 
-    def __init__(self, source):
+    def __init__(self, source, prompt=None):
         self.source = source
         self.poolings, self.steps, self.unsupported = (), [], None
-        self.max_length, self.prompt, self.lower = float("inf"), "", False
+        self.max_length, self.lower = float("inf"), False
         modules = source.read_json("modules.json", list)
         self.exist = modules is not None
+        self._read_prompts(prompt)
         if not self.exist:
             return
         with source.explained("modules.json"):
@@ -69,15 +73,29 @@ class SentenceModules:
     def _refuse(self, what):
         self.unsupported = self.unsupported or what
 
+    def _read_prompts(self, prompt):
+        settings = self._read(_PROMPTS) if self.exist or prompt else {}
+        prompts = settings.get("prompts") or {}
+        self.prompts = {name: text or "" for name, text in prompts.items()}
+        self.is_default = prompt is None
+        if prompt is None:
+            self.prompt = self.prompts.get(settings.get("default_prompt_name"), "")
+        elif re.fullmatch(r"[\w-]+", prompt) and prompt not in self.prompts:
+            names = ", ".join(map(repr, self.prompts)) or "none"
+            raise ValueError(
+                f"'prompt' must be the name of a prompt of {self.source.name!r} or the "
+                f"text of one, such as 'query: ', got {prompt!r}. Names are: {names}. "
+                "End a text of one word with a space."
+            )
+        else:
+            self.prompt = self.prompts.get(prompt, prompt)
+
     def _read_transformer(self):
         settings = self._read("sentence_bert_config.json")
         self.max_length = settings.get("max_seq_length") or float("inf")
         self.lower = bool(settings.get("do_lower_case"))
         if settings.get("module_output_name", "token_embeddings") != "token_embeddings":
             self._refuse(f"the output {settings['module_output_name']!r}")
-        settings = self._read("config_sentence_transformers.json")
-        name = settings.get("default_prompt_name")
-        self.prompt = (settings.get("prompts") or {}).get(name) or ""
 
     def _read_pooling(self, config):
         modes = config.get("pooling_mode")
@@ -99,7 +117,7 @@ class SentenceModules:
         Scaling each row to length 1 does not count: it leaves all directions.
         """
         names = {name for name, _ in self.steps}
-        others = bool(self.unsupported or self.prompt or names - {"Normalize"})
+        others = bool(self.unsupported or self.lower or names - {"Normalize"})
         return self.exist and (others or self.poolings != (pooling,))
 
     def warn(self, name, pooling, stacklevel):
@@ -109,7 +127,9 @@ class SentenceModules:
                 f"pooling='auto' is the mean for {name!r}, and gives other features "
                 f"than sentence-transformers: {self.unsupported} is not supported."
             )
-        elif pooling != "auto" and self.differ_from(pooling):
+        elif pooling != "auto" and (
+            self.differ_from(pooling) or (self.is_default and self.prompt)
+        ):
             message = (
                 f"pooling={pooling!r} gives other features than those that the "
                 f"sentence-transformers model {name!r} was trained for. Pass "
@@ -119,20 +139,6 @@ class SentenceModules:
             return
         warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
-    @property
-    def are_mean(self):
-        """Whether rows of length 1 are the mean of the states."""
-        return not self.lower and not self.differ_from("mean")
-
-    def prepare(self, text):
-        """Put the prompt before a text, or the first of a pair; lower its case."""
-        if not (self.prompt or self.lower):
-            return text
-        if not isinstance(text, str):
-            return (self.prepare(text[0]), text[1].lower() if self.lower else text[1])
-        text = self.prompt + text
-        return text.lower() if self.lower else text
-
     def width(self, encoder_width):
         """Count the features that come out."""
         outputs = [
@@ -141,8 +147,8 @@ class SentenceModules:
         return int([len(self.poolings) * encoder_width, *outputs][-1])
 
     def recipe(self):
-        """List what the features depend on besides pooling, length and text."""
-        recipe = {"prompt": self.prompt, "lower": self.lower, "steps": []}
+        """List what the features depend on besides pooling, prompt, length and text."""
+        recipe = {"lower": self.lower, "steps": []}
         for name, config in self.steps:
             if name == "Normalize":
                 recipe["steps"].append([name])
@@ -162,15 +168,16 @@ class SentenceModules:
     def files(self):
         """Map the names of the files that the modules read to their paths.
 
-        There are none if a module is not supported: a copy without them has the same
-        features.
+        If a module is not supported, there is only the file with the prompts: a copy
+        without the others has the same features.
         """
         if self.unsupported:
-            return {}
-        names = ["sentence_bert_config.json", "config_sentence_transformers.json"]
+            path = self.source.path(_PROMPTS)
+            return {} if path is None else {_PROMPTS: path}
+        names = ["modules.json", "sentence_bert_config.json", _PROMPTS]
         modules = self.source.read_json("modules.json", list) or []
         names += [f"{module['path']}/config.json" for module in modules[1:]]
-        found = {name: self.source.path(name) for name in ["modules.json", *names]}
+        found = {name: self.source.path(name) for name in names}
         for name, config in self.steps:
             if name == "Dense":
                 path = self._weights(config)

@@ -63,11 +63,12 @@ def tokenize(checkpoint, texts, max_length):
     return Tokens(ids, types, n_truncated)
 
 
-def make_reader(checkpoint, max_length):
+def make_reader(checkpoint, max_length, prompt=""):
     """Return a function of a text: the number of characters that are not cut off.
 
-    It is None if nothing is cut off, or if the tokenizer does not tell. The function
-    has a tokenizer of its own, so it never waits for an encoder.
+    `prompt` stands before each text. The number is None if nothing is cut off, or if
+    the tokenizer does not tell. The function has a tokenizer of its own, so it never
+    waits for an encoder.
     """
     backend = getattr(checkpoint.tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -83,10 +84,12 @@ def make_reader(checkpoint, max_length):
         return own
 
     def count_read(text):
-        if len(text) <= n_read:  # a token has a character at least
+        if len(prompt) + len(text) <= n_read:  # a token has a character at least
             return None
-        encoding = open_own().encode(text, add_special_tokens=False)
-        return encoding.offsets[n_read - 1][1] if len(encoding) > n_read else None
+        encoding = open_own().encode(prompt + text, add_special_tokens=False)
+        if len(encoding) <= n_read:
+            return None
+        return max(encoding.offsets[n_read - 1][1] - len(prompt), 0)
 
     return count_read
 

@@ -16,10 +16,13 @@ from ._model import one_or_several, say
 _ABOUT = "encoder.json"
 
 
-def run_encode(file, text, folder, model, max_length, static, dtype):
+def run_encode(file, text, folder, model, static, dtype, **options):
     """Run the command `encode`."""
     path, folder = Path(file).expanduser(), folder.expanduser()
-    about = {"model": model, "static": static, "max_length": max_length}
+    about = {"model": model, "static": static, **options}
+    for name in ("prompt", "dimensions"):
+        if static and options[name] is not None:
+            raise ValueError(f"argument --{name}: is for encoders, not for --static.")
     if model is None and not static:
         about["model"] = packaged_model()
     elif not static:
@@ -50,10 +53,10 @@ def _about_file(folder):
 
 def _make_encoder(about):
     """Return the transformer of the options of `encode`."""
-    if about["static"]:
-        named = {} if about["model"] is None else {"model": about["model"]}
-        return StaticFeatures(**named, max_length=about["max_length"])
-    return BertFeatures(about["model"], max_length=about["max_length"])
+    options = {name: value for name, value in about.items() if value is not None}
+    if options.pop("static"):
+        return StaticFeatures(**options)
+    return BertFeatures(**options)
 
 
 def add_encoder(model, features):

@@ -21,6 +21,7 @@ from ._ending import LABELS, PREDICTIONS, SAVING, Ending
 from ._model import (
     NEEDED,
     ModelSettings,
+    encoder_options,
     make_learner,
     one_or_several,
     say,
@@ -55,6 +56,8 @@ class LabelSettings:
     features: Path | None
     model: str | None
     max_length: int
+    prompt: str | None
+    dimensions: int | None
     no_fine_tuning: bool
     machine: str | None
     machine_model: str | None
@@ -73,8 +76,10 @@ class LabelSettings:
         """Return the command that continues, as a person would type it."""
         words = ["skactive", "label", self.file, "--text", *self.text]
         words += ["--label", *self.label]
-        kept = "separator id suggest until folder features strategy model machine"
-        for name in f"{kept} machine_model max_requests max_tokens".split():
+        kept = "separator id suggest until folder features strategy model prompt"
+        for (
+            name
+        ) in f"{kept} dimensions machine machine_model max_requests max_tokens".split():
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name.replace('_', '-')}", str(value)]
         return shlex.join([*words, "--regression"] if self.regression else words)
@@ -141,7 +146,7 @@ class LabelSettings:
         return ModelSettings(
             target=target,
             model=self.model,
-            max_length=self.max_length,
+            **encoder_options(self),
             strategy=self.strategy,
             features=features,
             fine_tune=not self.no_fine_tuning,

@@ -75,6 +75,9 @@ def _make_task(question, row, item, label, rest):
     return task
 
 
+_REMEMBERED = ("model", "prompt", "dimensions", "strategy")
+
+
 @dataclass(frozen=True, kw_only=True)
 class BridgeSettings:
     """The options of the commands that open a session."""
@@ -86,6 +89,8 @@ class BridgeSettings:
     folder: str
     model: str | None
     max_length: int
+    prompt: str | None = None
+    dimensions: int | None = None
     batch_size: int = 50
     left: int | None = None
     strategy: str | None = None
@@ -115,20 +120,22 @@ class BridgeSettings:
     def _make_learner(self, folder, multi_label=False):
         settings = self.describe_model(folder, multi_label)
         learner = make_learner(settings, folder)
-        known = {"strategy": settings.find_strategy(), "model": settings.model}
+        known = {name: getattr(settings, name) for name in _REMEMBERED}
+        known["strategy"] = settings.find_strategy()
         write_atomic(folder / "options.json", json.dumps(known).encode())
         return learner
 
     def describe_model(self, folder, multi_label):
         """Return the ModelSettings, those of the folder unless others are named."""
-        path, known = folder / "options.json", {"strategy": "uherding", "model": None}
+        path, known = folder / "options.json", {"strategy": "uherding"}
         if path.exists():
             known = json.loads(path.read_text(encoding="utf-8"))
+        named = {name: getattr(self, name) for name in _REMEMBERED}
+        known |= {name: value for name, value in named.items() if value is not None}
         return ModelSettings(
             target="multi-label" if multi_label else "single-label",
-            model=self.model or known["model"],
             max_length=self.max_length,
-            strategy=self.strategy or known["strategy"],
+            **{name: known.get(name) for name in _REMEMBERED},
             fine_tune=not self.no_fine_tuning,
         )
 

@@ -45,6 +45,8 @@ class ModelSettings:
     target: str = "single-label"
     model: str | None = None
     max_length: int = 128
+    prompt: str | None = None
+    dimensions: int | None = None
     strategy: str | None = None
     features: str | None = None
     fine_tune: bool = True
@@ -65,6 +67,12 @@ def say(message, end="\n"):
     print(message, file=sys.stderr, end=end, flush=True)
 
 
+def encoder_options(settings):
+    """Return the parameters of `BertFeatures` that the options of a command name."""
+    names = ("max_length", "prompt", "dimensions")
+    return {name: getattr(settings, name) for name in names}
+
+
 def make_learner(settings, folder):
     """Return an ActiveLearner, whose features are kept in `folder`."""
     name = settings.find_strategy()
@@ -82,7 +90,7 @@ def make_model(settings, folder):
         model = packaged_model()  # checked, so that the first text need not wait
     else:
         open_checkpoint(model)
-    options = {"cache": str(folder / "features"), "max_length": settings.max_length}
+    options = {"cache": str(folder / "features"), **encoder_options(settings)}
     if target == "regression":
         return make_pipeline(BertFeatures(model, **options), Ridge())
     return make_text_classifier(model, target == "multi-label", **options)

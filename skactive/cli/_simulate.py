@@ -18,7 +18,7 @@ from ..learner import ActiveLearner
 from ..plotting import import_figure, write_report
 from ..registry import get_strategy
 from ..simulation import OtherSettingsError, run_experiment
-from ._model import one_or_several, say
+from ._model import encoder_options, one_or_several, say
 from ._parser import UsageError
 
 _SCORING = {
@@ -37,6 +37,8 @@ class SimulateSettings:
     test: int
     model: str | None
     max_length: int
+    prompt: str | None
+    dimensions: int | None
     classifier: str
     strategies: list[str] | None
     scoring: list[str] | None
@@ -99,8 +101,7 @@ def _compare(settings, load, command):
     data = _split(*load(), settings)
     target = "regression" if settings.regression else find_target(None, data[1])
     # Features are cached on disk for worker processes and for a second call.
-    options = {"cache": str(settings.folder / "features")}
-    options["max_length"] = settings.max_length
+    options = {"cache": str(settings.folder / "features"), **encoder_options(settings)}
     estimator = _make_estimator(settings.classifier, target, model, options)
     learner = ActiveLearner(estimator, batch_size=settings.batch_size)
     try:

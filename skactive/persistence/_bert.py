@@ -44,7 +44,7 @@ def write_encoder(features, where, writer):
 
     opened = open_checkpoint(features.model, features.revision)
     place, files = _model_at(where), {}
-    if features.pooling == "auto":
+    if features.pooling == "auto" or features.prompt:
         files = SentenceModules(opened.source).files()
     if pickled := [name for name in files if name.endswith(".bin")]:
         raise ValueError(

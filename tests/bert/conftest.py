@@ -5,7 +5,7 @@ import pytest
 import torch
 from skorch.callbacks import Callback
 
-import skactive.bert._features
+import skactive.bert._encoding
 from skactive.bert import (
     BertFeatures,
     clear_cache,
@@ -81,8 +81,8 @@ class Counter:
 def counter(monkeypatch, set_threads):
     """Count what BertFeatures encodes, one batch after the other."""
     set_threads(1)
-    counter = Counter(skactive.bert._features.encode)
-    monkeypatch.setattr(skactive.bert._features, "encode", counter)
+    counter = Counter(skactive.bert._encoding.encode)
+    monkeypatch.setattr(skactive.bert._encoding, "encode", counter)
     return counter
 
 

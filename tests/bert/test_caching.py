@@ -43,7 +43,7 @@ def test_second_transform_encodes_nothing_and_copies_nothing(features, counter):
 
 def test_second_transform_neither_loads_nor_tokenises(features, monkeypatch):
     first = features.transform(TEXTS)
-    monkeypatch.setattr("skactive.bert._features.tokenize", None)
+    monkeypatch.setattr("skactive.bert._encoding.tokenize", None)
     monkeypatch.setattr("skactive.bert._pretrained.Checkpoint.module", None)
     assert features.transform(TEXTS) is first
     np.testing.assert_array_equal(features.transform(TEXTS[::-1]), first[::-1])
@@ -129,17 +129,17 @@ def test_an_interrupted_transform_resumes(tiny_bert, features, counter, stop_aft
 def test_a_killed_process_is_resumed_by_another(tiny_bert, tmp_path, counter):
     script = (
         "import os, signal, sys\n"
-        "from skactive.bert import BertFeatures, _features\n"
+        "from skactive.bert import BertFeatures, _encoding\n"
         "from skactive.bert import _store as store\n"
         "store._SHARD_TEXTS = 8\n"
-        "encode, n = _features.encode, 0\n"
+        "encode, n = _encoding.encode, 0\n"
         "def encode_or_die(*arguments, **options):\n"
         "    global n\n"
         "    n += 1\n"
         "    if n > int(sys.argv[3]):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return encode(*arguments, **options)\n"
-        "_features.encode = encode_or_die\n"
+        "_encoding.encode = encode_or_die\n"
         "texts = [f'text {i}' for i in range(40)]\n"
         "b = BertFeatures(sys.argv[1], cache=sys.argv[2], batch_tokens=1,\n"
         "                 precision='float32', normalize=False)\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-import skactive.bert._features
+import skactive.bert._encoding
 from skactive.bert import BertFeatures
 from skactive.bert._encoder import PackedEncoder
 
@@ -18,13 +18,13 @@ PACKED, PADDED = ["Bert", "Roberta", "MPNet"], ["DistilBert", "ModernBert"]
 def forms(monkeypatch):
     """List the form of each batch that BertFeatures encodes."""
     seen = []
-    encode = skactive.bert._features.encode
+    encode = skactive.bert._encoding.encode
 
     def note(module, batch, **options):
         seen.append("packed" if "lengths" in batch else "padded")
         return encode(module, batch, **options)
 
-    monkeypatch.setattr(skactive.bert._features, "encode", note)
+    monkeypatch.setattr(skactive.bert._encoding, "encode", note)
     return seen
 
 

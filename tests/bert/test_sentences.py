@@ -33,11 +33,13 @@ def mean_and_dense(tmp_path_factory):
     return save_sentences(folder, "mean", dense(8, torch.nn.Tanh()))
 
 
-def save_sentences(folder, pooling, *modules, kind="Bert", max_length=None, **options):
+def save_sentences(
+    folder, pooling, *modules, kind="Bert", sizes=None, max_length=None, **options
+):
     """Save a tiny model of sentence-transformers."""
     base = folder / "base"
     base.mkdir(parents=True)
-    save_encoder(base, kind)
+    save_encoder(base, kind, **(sizes or {}))
     encoder = Transformer(str(base), max_seq_length=max_length)
     pooled = Pooling(16, pooling_mode=pooling)
     model = SentenceTransformer(modules=[encoder, pooled, *modules], device="cpu")

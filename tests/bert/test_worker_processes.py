@@ -12,7 +12,7 @@ import torch
 from joblib import parallel_config
 
 from skactive.bert import BertFeatures
-from skactive.bert._features import EncodingRun, _call, _process, count_workers, spread
+from skactive.bert._encoding import EncodingRun, _call, _process, count_workers, spread
 
 from ..conftest import TEXTS, absent, save_encoder
 from ._helpers import PLAIN, run_python, uncached
@@ -55,7 +55,7 @@ def test_other_weights_at_a_worker_are_refused(tiny_bert, monkeypatch):
 
     folder = Path(tiny_bert).with_name("changing")
     save_encoder(folder)
-    monkeypatch.setattr("skactive.bert._features.spread", spread_elsewhere)
+    monkeypatch.setattr("skactive.bert._encoding.spread", spread_elsewhere)
     with pytest.raises(ValueError, match=r"'model' must be the same.*changing'"):
         uncached(str(folder), n_jobs=2).transform(TEXTS)
 
@@ -68,7 +68,7 @@ def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatc
 
     expected = uncached(tiny_bert).transform(TEXTS)
     monkeypatch.chdir(Path(tiny_bert).parent)
-    monkeypatch.setattr("skactive.bert._features.spread", spread_elsewhere)
+    monkeypatch.setattr("skactive.bert._encoding.spread", spread_elsewhere)
     got = uncached(Path(tiny_bert).name, n_jobs=2).transform(TEXTS)
     np.testing.assert_array_equal(got, expected)
 
@@ -76,12 +76,12 @@ def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatc
 @pytest.mark.slow
 def test_workers_open_a_model_by_its_name(hub_home):
     script = (
-        "from skactive.bert import BertFeatures, _features, _tokens\n"
+        "from skactive.bert import BertFeatures, _encoding, _tokens\n"
         "def spread(function, tasks, n_jobs):\n"
         "    for number, task in enumerate(tasks):\n"
         "        print(task[1].model, task[1].revision, n_jobs, end=' ')\n"
         "        yield number, function(*task)\n"
-        "_features.spread = spread\n"
+        "_encoding.spread = spread\n"
         "_tokens._PART_TEXTS = 1\n"
         "b = BertFeatures('someone/tiny', revision='main', n_jobs=2)\n"
         "print(b.transform(['a', 'b']).shape)\n"
@@ -169,7 +169,7 @@ def test_features_of_workers_that_die(mortal, tmp_path):
 def test_workers_that_die_time_after_time(mortal, tmp_path, monkeypatch):
     features = mortal(0, cache=str(tmp_path / "cache"), n_jobs=2)
     first = features.transform(TEXTS[:4])
-    monkeypatch.setattr("skactive.bert._features._DEATHS", 2)
+    monkeypatch.setattr("skactive.bert._encoding._DEATHS", 2)
     for life in range(10):
         Path(features.model, "lives", str(life)).touch()
     with pytest.raises(RuntimeError, match=r"died 2 times \(Termin.*; 0 of 2 parts"):

@@ -320,9 +320,9 @@ def test_the_command_that_continues_is_quoted():
     settings = LabelSettings(
         **options
         | {"file": "my films.csv", "text": ["a", "b"], "label": ["l"]}
-        | {"separator": "|", "regression": True}
+        | {"separator": "|", "regression": True, "prompt": "query: "}
     )
     assert settings.command() == (
         "skactive label 'my films.csv' --text a b --label l --separator '|' "
-        "--regression"
+        "--prompt 'query: ' --regression"
     )

@@ -1,7 +1,9 @@
 """The commands `label-studio`, against a Label Studio in memory."""
 
 import csv
+import json
 import signal
+from dataclasses import asdict, replace
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -10,6 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive.cli import main
+from skactive.cli._label_studio import BridgeSettings
 from skactive.labeling._label_studio._bridge import Bridge
 
 from ..labeling._fake_label_studio import FakeLabelStudio
@@ -192,6 +195,19 @@ def test_pull_and_backend_use_the_strategy_of_the_folder(
     assert "warning" not in capsys.readouterr().err
     assert call(server, "push", folder, "--strategy", "margin") == 0
     assert "so far: strategy was entropy, is margin" in capsys.readouterr().err
+
+
+def test_the_encoder_of_the_folder_is_used(tmp_path):
+    place = {"url": "", "token_env": "", "project": 1, "question": None}
+    place |= {"folder": str(tmp_path), "max_length": 128}
+    named = BridgeSettings(**place, model="m", prompt="query: ", dimensions=9)
+    options = asdict(named.describe_model(tmp_path, multi_label=False))
+    (tmp_path / "options.json").write_text(json.dumps(options))
+    again = BridgeSettings(**place, model=None)
+    assert again.describe_model(tmp_path, False).prompt == "query: "
+    assert again.describe_model(tmp_path, False).dimensions == 9
+    other = replace(again, prompt="").describe_model(tmp_path, False)
+    assert (other.prompt, other.model) == ("", "m")
 
 
 @pytest.mark.parametrize("action", ["pull", "backend"])

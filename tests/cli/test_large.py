@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from skactive._storage._text_file import TextFile
 from skactive.cli import main
+from skactive.cli._encode import add_encoder
 from skactive.datasets import write_table
 from skactive.features import PrecomputedFeatures
 from skactive.session import read_labels
@@ -160,6 +162,18 @@ def test_encoding_goes_on_after_an_interruption(encode, folder, monkeypatch, cap
     assert encode(folder) == 0
     assert encode(folder) == 0
     assert f"16 features of {N_ROWS} texts" in capsys.readouterr().out
+
+
+def test_prompt_and_dimensions_are_those_of_the_saved_model(
+    encode, folder, tmp_path, capsys
+):
+    options = ["--prompt", "the team ", "--dimensions", "9"]
+    assert encode(folder, *options) == 0
+    assert f"9 features of {N_ROWS} texts" in capsys.readouterr().out
+    encoder = add_encoder(make_pipeline(None, None), tmp_path / "features")[0]
+    assert (encoder.prompt, encoder.dimensions) == ("the team ", 9)
+    assert encode(folder, *options, "--static") == 1
+    assert "argument --prompt: is for encoders" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [[], ["--features", "missing"]])

@@ -154,10 +154,15 @@ def test_rows_without_a_label_and_repeated_texts_are_left_out(
     assert "80 texts in the pool, 40 test texts" in err
 
 
-def test_texts_are_cut_at_max_length(command, no_runs):
-    assert main([*command, "--max-length", "17"]) == 1
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("max_length", 17), ("prompt", "query: "), ("prompt", ""), ("dimensions", 3)],
+)
+def test_an_option_of_the_encoder_reaches_it(command, no_runs, option, value):
+    name = f"--{option.replace('_', '-')}"
+    assert main([*command, name, str(value)]) == 1
     (learner,) = no_runs
-    assert learner.get_params()["estimator__bertfeatures__max_length"] == 17
+    assert learner.get_params()[f"estimator__bertfeatures__{option}"] == value
 
 
 @pytest.mark.parametrize(
