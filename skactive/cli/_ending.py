@@ -1,8 +1,10 @@
 """The end of `skactive label`: what is written, for the page and for the terminal."""
 
 import time
+import warnings
 from contextlib import suppress
 
+from ..estimation import MeanEstimate
 from ..labeling import show
 from ..session import describe_accuracy
 from ._model import say
@@ -62,6 +64,31 @@ class Ending:
         self.add(
             file=show(project.output), sources=sources, classes=list(project.counts)
         )
+
+    def describe(self, sources, classes):
+        """Return what the model card says of labels, accuracy and shares, dict of str.
+
+        The estimates are from the audit; `classes` are those of several per text.
+        """
+        session = self._project.session
+        people, given = sources.get("person", 0), sources.get("given", 0)
+        facts = {"Labels": f"{people:,} by people, {given:,} of the table"}
+        facts |= {"Classes": ", ".join(map(str, classes))} if classes else {}
+        found = {}
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                with suppress(ValueError, TypeError):
+                    found["Accuracy before fine-tuning"] = session.quality().accuracy
+                with suppress(ValueError, TypeError):
+                    shares = session.prevalence()
+                    if isinstance(shares, MeanEstimate):
+                        found["Mean"] = shares
+                    else:
+                        for (_, name), share in shares.estimates.items():
+                            found[f"Share of {name}"] = share
+        except KeyboardInterrupt:
+            say("stopped; the model card has no estimates")
+        return facts | {k: str(x) for k, x in found.items() if x.value is not None}
 
     def measure(self):
         """Estimate the accuracy of the model; show and print it with the counts."""

@@ -399,9 +399,10 @@ def _write_all(settings, project, ending):
             say("predicting the other texts; Ctrl-C leaves them blank")
             ending.begin(PREDICTIONS)
             sources = _write(project, failures, ending, model, classes) or sources
+            facts = ending.describe(sources, classes)
             say("saving the model")
             ending.begin(SAVING)
-            _save(settings, project, model, classes, stamp, ending)
+            _save(settings, project, model, (classes, stamp, facts), ending)
         ending.measure()
     except KeyboardInterrupt:
         say("stopped" if failures else "stopped; the labels are written")
@@ -435,14 +436,17 @@ def _say_all(project):
     project.messages.clear()
 
 
-def _save(settings, project, model, classes, stamp, ending):
-    """Save the model, which takes texts; not if the features cannot be computed."""
+def _save(settings, project, model, about, ending):
+    """Save the model, which takes texts; not if the features cannot be computed.
+
+    `about` are the classes, the stamp and the facts of `Project.save_model`.
+    """
     if settings.features is not None:
         model = add_encoder(model, settings.features)
     if model is None:
         say("no model is saved: `skactive encode` did not write the features")
     else:
-        saved = project.save_model(model, classes, stamp)
+        saved = project.save_model(model, *about)
         say(f"the model is in {saved}")
         predict = shlex.join(["skactive", "predict", show(saved), "NEW_FILE"])
         ending.add(model=show(saved), predict=predict)

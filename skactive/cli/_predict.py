@@ -17,7 +17,7 @@ from ..datasets import (
     write_table,
 )
 from ..labeling import PREDICTED, write_output, write_predictions
-from ..persistence import load
+from ..persistence import disarm, load
 from ..session import escape
 from ._model import NEEDED, one_or_several, say
 
@@ -26,7 +26,7 @@ def run_predict(model, file, text, out):
     """Run the command `predict`."""
     source, folder = Path(file).expanduser(), Path(model).expanduser().parent
     out = find_out(out, source, "predicted")
-    about = _read_about(model)
+    about = read_about(model)
     text = text or about.get("text")
     if text is None:
         raise ValueError("argument --text: name the column of texts.")
@@ -45,8 +45,7 @@ def _predict_pool(model, source, out, text, about):
 
     No text is in memory longer than its prediction takes.
     """
-    caches = {n: None for n, x in model.get_params().items() if n.endswith("cache")}
-    model.set_params(**caches)
+    disarm(model, forget=True)
     pool = open_pool(source, one_or_several(text))
     target, classes = about.get("target") or find_target(model), about.get("classes")
     return len(pool), lambda path: write_predictions(path, pool, model, classes, target)
@@ -102,7 +101,7 @@ def find_out(out, source, suffix):
     return out
 
 
-def _read_about(model):
+def read_about(model):
     """Return what `skactive label` wrote about a model, dict; empty without a file."""
     folder = Path(model).expanduser()
     if not folder.is_dir():

@@ -11,6 +11,8 @@ _HOME = {
     "LabelingApp": "_terminal",
     "LabelingWidget": "_widget",
     "serve": "_server",
+    "PredictionServer": "_prediction_server",
+    "make_predict": "_prediction_server",
     "Project": "_project",
     "StartDesk": "_start",
     "open_page": "_server",

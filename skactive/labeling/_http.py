@@ -41,7 +41,9 @@ class _Protocol(H11Protocol):
         self._before, self._since = None, self.loop.time()
         self._watch()
         waiting = [one for one in self.connections if one._waits]
-        if len(waiting) > MOST_WAITING:  # who never asked for anything goes first
+        if (
+            len(waiting) > self.config.most_waiting
+        ):  # who never asked for anything goes first
             rank = {one: (one.cycle is not None, one._since) for one in waiting}
             min(waiting, key=rank.get).transport.close()
 
@@ -63,9 +65,12 @@ class _Protocol(H11Protocol):
 
 
 class HttpServer:
-    """Serve an ASGI application on a socket that is bound."""
+    """Serve an ASGI application on a socket that is bound.
 
-    def __init__(self, app, listener):
+    `most_waiting` connections may be open without a request.
+    """
+
+    def __init__(self, app, listener, most_waiting=MOST_WAITING):
         self.app = app
         self._socket = listener
         self.port = listener.getsockname()[1]
@@ -82,6 +87,7 @@ class HttpServer:
             server_header=False,
             timeout_graceful_shutdown=10,
         )
+        config.most_waiting = most_waiting
         self._server = uvicorn.Server(config)
         self._thread = None
 

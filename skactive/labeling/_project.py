@@ -409,16 +409,17 @@ class Project:
         written = about.get("stamp") if isinstance(about, dict) else None
         return self.output.exists() and written == stamp
 
-    def save_model(self, model, classes=None, stamp=None):
+    def save_model(self, model, classes=None, stamp=None, facts=None):
         """Save a model with its encoder, and return its folder.
 
-        `classes` names the columns of a model of several classes.
+        `classes` names the columns of a model of several classes. `facts` are those of
+        its model card.
         """
         about = {"text": self._about["text"], "label": self.label, "stamp": stamp}
         if self.target != "single-label":
             about |= {"target": self.target, "classes": classes}
             about["separator"] = self._about["separator"]
-        return save_model(model, self.folder, about)
+        return save_model(model, self.folder, about, facts)
 
 
 def _list_texts(about):
@@ -430,11 +431,15 @@ def _list_texts(about):
     return [text for text in texts if text]
 
 
-def save_model(model, folder, about):
-    """Save a model with its encoder in `folder`, and what it predicts as a dict."""
+def save_model(model, folder, about, facts=None):
+    """Save a model with its encoder in `folder`, and what it predicts as a dict.
+
+    `facts` are those of its model card.
+    """
     disarm(model)  # texts that are predicted later have no place among the features
     try:
-        saved = save(model, folder / "model", overwrite=True, bundle=True)
+        options = {"overwrite": True, "bundle": True, "facts": facts}
+        saved = save(model, folder / "model", **options)
         content = json.dumps(about).encode("utf-8", "surrogatepass")
         write_atomic(Path(folder, "model.json"), content)
     except OSError as exc:

@@ -67,8 +67,14 @@ class LabelingServer(HttpServer):
         self._is_over, self._n_calls = threading.Event(), 0
         # Each page that is looked at waits for changes in a thread.
         self._waiting = anyio.CapacityLimiter(200)
-        super().__init__(Guard(make_app(self._list_routes()), self.token), bind(port))
+        guard = Guard(make_app(self._list_routes()), self._has_token)
+        super().__init__(guard, bind(port))
         self.url = f"http://{LOCALHOST}:{self.port}/{self.token}/"
+
+    def _has_token(self, scope, headers):
+        """Whether the address of a request has the token."""
+        token = scope["path"].lstrip("/").split("/")[0].encode()
+        return hmac.compare_digest(token, self.token.encode())
 
     def _list_routes(self):
         async def send_file(name, kind, request):
@@ -311,10 +317,14 @@ def check_token(token):
 
 
 class Guard:
-    """Refuse whoever has no token or comes from another site."""
+    """Refuse whoever has no token or comes from another site.
 
-    def __init__(self, app, token):
-        self.app, self.token = app, token
+    `has_token(scope, headers)` says who has it. `hosts` are the names that the server
+    may be called by, or None for any.
+    """
+
+    def __init__(self, app, has_token, hosts=HOSTS):
+        self.app, self.has_token, self.hosts = app, has_token, hosts
 
     async def __call__(self, scope, receive, send):
         async def send_safely(message):
@@ -331,11 +341,10 @@ class Guard:
         """Return the status and content of a refusal, or None."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
-        token = scope["path"].lstrip("/").split("/")[0].encode()
-        if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
+        if self.hosts and not {host, host.rpartition(":")[0]} & {*self.hosts}:
             return 403, {"error": "This page is only for this computer."}
         if origin and origin != f"http://{host}":
             return 403, {"error": "The request comes from another page."}
-        if not hmac.compare_digest(token, self.token.encode()):
-            return 403, {"error": "The address is not that of this session."}
+        if not self.has_token(scope, headers):
+            return 403, {"error": "The token of this server is missing."}
         return None

@@ -327,11 +327,11 @@ def _count_unpacked(file):
     return n_bytes
 
 
-def disarm(estimator):
+def disarm(estimator, forget=False):
     """Keep a loaded estimator from reading and writing stores in folders.
 
     A `memory` becomes None, as joblib's stores hold pickles, and a `cache` in a folder
-    becomes "memory".
+    becomes "memory". With `forget`, nothing of a text is kept in memory either.
     """
     waiting, seen = [estimator], {}
     while waiting:
@@ -349,8 +349,10 @@ def disarm(estimator):
             own = getattr(value, "__dict__", {})
             if _is_store(own.get("memory")):
                 own["memory"] = None
-            if _is_store(own.get("cache")) and own["cache"] != "memory":
-                own["cache"] = "memory"
+            if _is_store(own.get("cache")):
+                own["cache"] = None if forget else "memory"
+            if forget and "cache_frozen" in own:
+                own["cache_frozen"] = False
             waiting += own.values()
 
 

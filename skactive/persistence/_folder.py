@@ -223,6 +223,7 @@ def _refuse_constant(name):
 MANIFEST = "manifest.json"
 FORMAT = "skactive"
 FORMAT_VERSION = 1
+CARD, _HUB_FILES = "README.md", ".cache/huggingface/"
 _LOCK, _NEW, _OLD = "lock", "new", "old"  # in the temporary folder
 
 
@@ -248,11 +249,19 @@ def new_folder(folder, overwrite):
         _seal(new)
         if overwrite and target.exists():
             _check_target(target, overwrite)  # it may have changed since
+            _keep_card(target, new)
             os.rename(target, temporary / _OLD)
         os.rename(new, target)
         sync_folder(target.parent)
     finally:
         _remove(temporary, target, lock)
+
+
+def _keep_card(old, new):
+    """Copy a model card that was changed since it was written."""
+    card = old / CARD
+    if card.is_file() and hash_file(card) != _read_manifest(old).get("card"):
+        shutil.copyfile(card, new / CARD)
 
 
 def _remove(temporary, target, lock, again=True):
@@ -329,6 +338,8 @@ def _seal(folder):
         "versions": collect_versions(),
         "files": files,
     }
+    if (folder / CARD).exists():
+        manifest["card"] = hash_file(folder / CARD)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     for directory, _, names in os.walk(folder):
         for name in names:
@@ -338,7 +349,10 @@ def _seal(folder):
 
 
 def _list_files(folder):
-    """Return the paths of everything but folders, by relative names with slashes."""
+    """Return the paths of everything but folders, by relative names with slashes.
+
+    The model card and the files of the hub are left out: nothing reads them.
+    """
     found = {}
     for directory, subfolders, names in os.walk(folder):
         # A link to a folder counts as a file: it is not followed, and refused later.
@@ -346,7 +360,11 @@ def _list_files(folder):
         for name in [*names, *links]:
             path = Path(directory, name)
             found[path.relative_to(folder).as_posix()] = path
-    return found
+    return {
+        name: path
+        for name, path in found.items()
+        if name not in (CARD, ".gitattributes") and not name.startswith(_HUB_FILES)
+    }
 
 
 def _read_manifest(folder):

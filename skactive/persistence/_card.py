@@ -1,0 +1,97 @@
+"""The model card of a saved folder: a README.md that people and the hub read."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+from .._storage._fingerprint import collect_versions
+from ._folder import CARD
+
+_MOST_NAMES = 100  # classes that are named
+_HUB_NAME = r"[\w.-]+/[\w.-]+"
+
+
+def make_card(estimator, facts, folder):
+    """Return the model card of an estimator, str.
+
+    `facts` maps what is said of the model to texts; `folder` is the name to load.
+    """
+    encoders = _find_encoders(estimator)
+    lines = ["---", "library_name: skactive"]
+    names = [name for name, _ in encoders if re.fullmatch(_HUB_NAME, name)]
+    lines += [f"base_model: {json.dumps(names)}"] if names else []
+    tags = ["active-learning", *(["text-classification"] if encoders else [])]
+    lines += [f"tags: {json.dumps(tags)}", "---", "", f"# {folder}", ""]
+    rows = {"Estimator": _describe(estimator)}
+    if (classes := _list_names(getattr(estimator, "classes_", ()))) is not None:
+        rows["Classes"] = classes
+    if (labels := getattr(estimator, "y_labeled_", None)) is not None:
+        rows["Labels"] = f"{len(labels):,}"
+    rows |= {name: str(text) for name, text in facts.items()}
+    if encoders:
+        shown = [f"{name} (license: {x or 'see its page'})" for name, x in encoders]
+        rows["Encoder"] = ", ".join(shown)
+    versions = collect_versions().items()
+    rows["Versions"] = ", ".join(
+        f"{name} {version}" for name, version in versions if version
+    )
+    cells = [[_escape(name), _escape(text)] for name, text in rows.items()]
+    lines += [
+        f"| {name} | {text} |" for name, text in [["", ""], ["---", "---"], *cells]
+    ]
+    lines += ["", "```python", "import skactive", ""]
+    lines += [
+        f"model = skactive.load({json.dumps(folder)})  # runs no code of the folder"
+    ]
+    lines += ['model.predict(["a text", "another text"])' if encoders else ""]
+    return "\n".join([*lines, "```", ""])
+
+
+def _describe(estimator):
+    """Return the class of an estimator, with the steps of a pipeline."""
+    name = type(estimator).__name__
+    steps = [type(step).__name__ for _, step in getattr(estimator, "steps", ())]
+    return f"{name} of {', '.join(steps)}" if steps else name
+
+
+def _list_names(classes):
+    """Return the names of classes in a line, or None without any."""
+    names = [", ".join(map(str, x)) if isinstance(x, list) else str(x) for x in classes]
+    more = (
+        [f"and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else []
+    )
+    return ", ".join([*names[:_MOST_NAMES], *more]) or None
+
+
+def _find_encoders(estimator):
+    """Return the names and licenses of the pretrained encoders of an estimator."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    models = [
+        os.fspath(part.model)
+        for part in parts
+        if isinstance(getattr(part, "model", None), str | os.PathLike)
+    ]
+    return list(dict.fromkeys(map(_read_encoder, models)))
+
+
+def _read_encoder(model):
+    """Return the name and the license of an encoder; the license is None if unknown."""
+    path, name = Path(model).expanduser() / CARD, Path(model).name
+    if not Path(model).expanduser().is_dir():
+        from huggingface_hub import try_to_load_from_cache
+
+        name, path = model, try_to_load_from_cache(model, CARD)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, TypeError, ValueError):
+        return name, None
+    found = re.search(r"^license: *(\S+)", text, re.MULTILINE)
+    title = re.search(r"^# +(.+?) *$", text, re.MULTILINE)
+    if title and name != model:
+        name = title[1]
+    return name, found and found[1].strip("\"'")
+
+
+def _escape(text):
+    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())

@@ -1,0 +1,94 @@
+"""The model card of a saved folder."""
+
+import json
+import shutil
+
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+
+from skactive import load, make_text_classifier, save
+
+from ._helpers import LABELS, TEXTS, X, Y, _learner
+
+
+def _model():
+    return make_pipeline(CountVectorizer(), MultinomialNB()).fit(TEXTS, LABELS)
+
+
+def _card(folder):
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_says_what_the_model_is(tmp_path):
+    save(_learner().fit(X, Y), tmp_path / "films", facts={"Accuracy": "87 %, 50 texts"})
+    card = _card(tmp_path / "films")
+    assert card.startswith("---\nlibrary_name: skactive\n")
+    assert "\n# films\n" in card
+    for row in (
+        "| Estimator | ActiveLearner |",
+        "| Classes | cold, warm |",
+        "| Labels | 60 |",
+        "| Accuracy | 87 %, 50 texts |",
+        "| Versions | python 3.",
+    ):
+        assert row in card
+    assert 'skactive.load("films")' in card
+
+
+def test_the_encoder_and_its_license(tmp_path, tiny_bert):
+    model = shutil.copytree(tiny_bert, tmp_path / "tiny")
+    (model / "README.md").write_text("---\nlicense: mit\n---\n# Tiny BERT\n")
+    save(make_text_classifier(model), tmp_path / "saved")
+    assert "| Encoder | Tiny BERT (license: mit) |" in _card(tmp_path / "saved")
+    assert str(tmp_path) not in _card(tmp_path / "saved")
+
+
+def test_an_encoder_of_the_hub_is_the_base_model(tmp_path):
+    save(make_text_classifier("owner/no-such-model"), tmp_path / "saved")
+    card = _card(tmp_path / "saved")
+    assert '\nbase_model: ["owner/no-such-model"]\n' in card
+    assert "| Encoder | owner/no-such-model (license: see its page) |" in card
+
+
+def test_names_cannot_break_the_table(tmp_path):
+    facts = {"a|b": "x\ny <script>"}
+    save(_model(), tmp_path / "saved", facts=facts)
+    assert "| a\\|b | x y &lt;script> |" in _card(tmp_path / "saved")
+
+
+def test_many_classes_are_counted(tmp_path):
+    names = [f"class {i:03}" for i in range(150)]
+    save(_model().fit(names, names), tmp_path / "saved")
+    assert "class 099, and 50 more |" in _card(tmp_path / "saved")
+
+
+def test_a_card_that_was_edited_is_kept(tmp_path):
+    folder = tmp_path / "saved"
+    save(_model(), folder, facts={"Accuracy": "1 %"})
+    save(_model(), folder, facts={"Accuracy": "2 %"}, overwrite=True)
+    assert "| Accuracy | 2 % |" in _card(folder)
+    (folder / "README.md").write_text("mine")
+    save(_model(), folder, facts={"Accuracy": "3 %"}, overwrite=True)
+    save(_model(), folder, facts={"Accuracy": "4 %"}, overwrite=True)
+    assert _card(folder) == "mine"
+    assert load(folder).predict(TEXTS).tolist() == LABELS
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", ".gitattributes", ".cache/huggingface/download/x.metadata"]
+)
+def test_files_that_the_hub_adds_are_not_read(tmp_path, name):
+    folder = tmp_path / "saved"
+    save(_model(), folder)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("of the hub")
+    assert load(folder).predict(TEXTS).tolist() == LABELS
+    files = json.loads((folder / "manifest.json").read_text())["files"]
+    assert name not in files
+
+
+def test_facts_must_be_a_dict(tmp_path):
+    with pytest.raises(ValueError, match="'facts'"):
+        save(_model(), tmp_path / "saved", facts=["87 %"])
