@@ -72,7 +72,8 @@ class Ending:
         """
         session = self._project.session
         people, given = sources.get("person", 0), sources.get("given", 0)
-        facts = {"Labels": f"{people:,} by people, {given:,} of the table"}
+        facts = {"Table": f"{self._project.path.name}, {self._project.label}"}
+        facts["Labels"] = f"{people:,} by people, {given:,} of the table"
         facts |= {"Classes": ", ".join(map(str, classes))} if classes else {}
         found = {}
         try:

@@ -167,7 +167,7 @@ def test_weights_of_a_pickle_are_written_as_safetensors(model, tmp_path):
     original = _classifier(model, freeze=1).fit(TEXTS, LABELS)
     folder = save(original, tmp_path / "saved")
     suffixes = {path.suffix for path in Path(folder).rglob("*") if path.is_file()}
-    assert suffixes == {".json", ".npy", ".safetensors"}
+    assert suffixes == {".json", ".md", ".npy", ".safetensors"}
     proba = original.predict_proba(TEXTS)
     loaded = _elsewhere(folder, model, tmp_path)
     np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
@@ -195,7 +195,11 @@ def test_another_folder_than_was_trained_from_is_refused(model, tmp_path):
 def test_an_unfitted_estimator_is_its_parameters(tmp_path, cls):
     original = cls("no/such-model", max_length=np.int64(9), revision="v1")
     folder = Path(save(original, tmp_path / "saved"))
-    assert {path.name for path in folder.iterdir()} == {"manifest.json", "object.json"}
+    assert {path.name for path in folder.iterdir()} == {
+        "README.md",
+        "manifest.json",
+        "object.json",
+    }
     loaded = load(folder)
     assert type(loaded) is cls
     assert loaded.get_params() == original.get_params()

@@ -138,7 +138,7 @@ def test_rows_to_validate_on_come_back(tmp_path, convert):
 def test_nothing_is_pickled(tmp_path, strategy):
     *_, folder = _round_trip(strategy, tmp_path)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} <= {".json", ".npy", ".skops"}
+    assert {path.suffix for path in files} <= {".json", ".md", ".npy", ".skops"}
     for path in files:
         if path.suffix == ".npy":
             np.load(path, allow_pickle=False)

@@ -164,7 +164,7 @@ def test_the_folder_has_the_permissions_of_any_new_folder(saved):
 
 def test_there_is_no_pickle_in_the_folder(saved):
     suffixes = {path.suffix for path in saved.rglob("*") if path.is_file()}
-    assert suffixes == {".json", ".npy", ".skops"}
+    assert suffixes == {".json", ".md", ".npy", ".skops"}
     for path in saved.rglob("*.npy"):
         np.load(path, allow_pickle=False)
 
@@ -176,7 +176,7 @@ def test_the_manifest_lists_files_and_versions(saved):
         for path in saved.rglob("*")
         if path.is_file()
     }
-    assert set(manifest["files"]) == files - {"manifest.json"}
+    assert set(manifest["files"]) == files - {"manifest.json", "README.md"}
     assert manifest["versions"]["skactive"] == skactive.__version__
     assert {"python", "scikit-learn", "torch", "transformers", "numpy"} <= set(
         manifest["versions"]
