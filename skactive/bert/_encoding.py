@@ -36,7 +36,10 @@ class EncodingRun:
         self.device = choose_device(estimator.device)
         self.dtype = choose_precision(estimator.precision, self.device)
         self.layers = choose_layers(estimator.layers, self.checkpoint.depth)
-        self.width = len(self.layers) * self.checkpoint.width
+        last, width = self.checkpoint.output_width, self.checkpoint.width
+        self.width = sum(
+            last if i == self.checkpoint.depth else width for i in self.layers
+        )
         self.pooling, self.modules, self.prompt = estimator.pooling, None, ""
         self.normalize = bool(estimator.normalize)
         self.limit = self.checkpoint.max_positions or np.inf
@@ -70,7 +73,7 @@ class EncodingRun:
             return
         self.modules = modules
         self.pooling = modules.poolings
-        self.width = modules.width(self.checkpoint.width)
+        self.width = modules.width(self.checkpoint.output_width)
 
     def _cut_columns(self):
         """Resolve `dimensions`; all of them are as good as None."""
@@ -190,7 +193,7 @@ class EncodingRun:
                 pooling=self.pooling,
                 normalize=self.normalize,
                 finish=finish,
-                width=self.width,
+                width=self.width if self.is_cut else None,
             )
             out[positions] = features.cpu().numpy()
             return positions

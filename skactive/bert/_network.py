@@ -292,6 +292,12 @@ class TextNetwork(nn.Module):
     ):
         super().__init__()
         checkpoint = open_checkpoint(model, revision)
+        if checkpoint.output_width != checkpoint.width:
+            raise ValueError(
+                "'model' must be an encoder whose layers have the same width to be "
+                f"fine-tuned, got {checkpoint.name!r}, a {checkpoint.config.model_type}"
+                " model. Train a classifier on its features: see BertFeatures."
+            )
         pretrained = checkpoint.module(torch.device("cpu"), torch.float32)
         self.encoder = copy.deepcopy(pretrained)
         if getattr(self.encoder, "pooler", None) is not None:

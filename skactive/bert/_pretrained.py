@@ -75,6 +75,9 @@ _POSITIONS_AFTER_PADDING = frozenset(
     }
 )
 
+# Models whose text part alone computes for texts what the whole model does.
+_WITH_TEXT_PART = frozenset({"embedding_gemma2"})
+
 _lock = threading.RLock()
 _modules: OrderedDict = OrderedDict()  # (digest, device, dtype, masked_lm) -> module
 
@@ -85,7 +88,7 @@ class Checkpoint:
     `name` is an absolute folder (`local`) or a name on the hub. Guard the use of
     `tokenizer` with `tokenizer_lock`: truncation is a state of the tokenizer.
     `max_positions` is the longest sequence in tokens, None if the architecture has no
-    limit.
+    limit. The states of layers have `width` columns, those of the last `output_width`.
     """
 
     def __init__(self, name, revision, *, local):
@@ -99,7 +102,11 @@ class Checkpoint:
             self.config = AutoConfig.from_pretrained(
                 name, revision=revision, trust_remote_code=False
             )
-            self.width = self.config.hidden_size
+            if self.config.model_type in _WITH_TEXT_PART:
+                self.config = self.config.get_text_config()
+            self.width = self.output_width = self.config.hidden_size
+            if self.config.model_type == "embedding_gemma2_text":
+                self.output_width = self.config.embedding_dim
             self.depth = self.config.num_hidden_layers
         self.source.commit = getattr(self.config, "_commit_hash", None)
         with quiet(), self.source.explained("tokenizer"):
@@ -226,6 +233,8 @@ class Checkpoint:
                 UserWarning,
                 stacklevel=2,
             )
+        if module.config.model_type in _WITH_TEXT_PART:
+            module = module.language_model
         takes = getattr(module, "input_modalities", "text")  # transformers 5
         if takes not in ("text", ["text"], ("text",)):
             raise ValueError(
@@ -344,8 +353,22 @@ class ModelFiles:
             raise ValueError(
                 "'model' must be a model that transformers runs with its own code, got "
                 f"{self.name!r}, whose {filename} names other code under {key!r}. "
-                "Code that comes with a model is never run. Pass another model."
+                f"Code that comes with a model is never run. {self._advise(key)}"
             )
+
+    def _advise(self, key):
+        """Say what to do about a model that names code of its own."""
+        from transformers import CONFIG_MAPPING, __version__
+
+        kind = (self.read_json("config.json", dict) or {}).get("model_type")
+        if key != "auto_map" or kind not in CONFIG_MAPPING:
+            return "Pass another model."
+        return (
+            f"Transformers {__version__} has the architecture {kind!r} itself: pass a "
+            "local copy of the model without 'auto_map' in config.json and "
+            "tokenizer_config.json, and compare its features with published ones, as "
+            "the weights may need other names; or pass another model."
+        )
 
     def refuse_endless(self):
         """Raise an error if the configuration names more layers than any model has.

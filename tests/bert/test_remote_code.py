@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import transformers
 
 from skactive import load, save
 from skactive.bert import BertClassifier, BertFeatures
@@ -106,6 +108,25 @@ def test_code_for_a_type_that_transformers_knows_is_refused(tmp_path, folder, ki
     add_code(folder, tmp_path / "marker", kind, model_type="bert")
     with pytest.raises(ValueError, match=r"config\.json names other code .*'auto_map'"):
         BertFeatures(folder, cache=None).transform(TEXTS)
+
+
+def test_tells_what_to_do_if_transformers_has_the_architecture(tmp_path, folder):
+    add_code(folder, tmp_path / "marker", "AutoModel", model_type="nomic_bert")
+    message = f"Transformers {transformers.__version__} has the architecture 'nomic_b"
+    with pytest.raises(ValueError, match=rf"never run\. {message}.*without 'auto_map'"):
+        BertFeatures(folder, cache=None).transform(TEXTS)
+    add_code(folder, tmp_path / "marker", "AutoModel", model_type="own")
+    with pytest.raises(ValueError, match=r"never run\. Pass another model"):
+        BertFeatures(folder, cache=None).transform(TEXTS)
+
+
+def test_a_copy_without_auto_map_is_read(tmp_path, folder):
+    expected = uncached(str(folder)).transform(TEXTS)
+    add_code(folder, tmp_path / "marker", "AutoModel", model_type="bert")
+    path = folder / "config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({k: v for k, v in settings.items() if k != "auto_map"}))
+    np.testing.assert_array_equal(uncached(str(folder)).transform(TEXTS), expected)
 
 
 def test_fine_tuning_refuses_code(tmp_path, folder):
