@@ -143,7 +143,7 @@ def test_pairs_of_texts_in_a_data_frame(shared_data, minilm):
 def test_long_reviews_are_cut_with_a_warning(shared_data, minilm):
     texts = shared_data("imdb/test")["text"].iloc[:40]
     features = BertFeatures(minilm, max_length=64, cache=None)
-    with pytest.warns(UserWarning, match="of the 40 texts encoded have more than 64"):
+    with pytest.warns(UserWarning, match="of the 40 texts encoded .* more than 64"):
         assert features.transform(texts).shape == (40, 384)
 
 

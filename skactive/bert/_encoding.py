@@ -27,7 +27,8 @@ class EncodingRun:
     """One call of `transform`: the parameters, resolved for this machine and model.
 
     `width` counts the features of a text, `n_encoded` and `n_truncated` the texts
-    encoded so far in this call and those of them that were cut.
+    encoded so far in this call and those of them that were cut, `n_tokens` their tokens
+    and `n_lost` those that were cut off.
     """
 
     def __init__(self, estimator):
@@ -57,7 +58,7 @@ class EncodingRun:
         )
         self.revision = estimator.revision
         self.verbose = estimator.verbose
-        self.n_encoded = self.n_truncated = 0
+        self.n_encoded = self.n_truncated = self.n_tokens = self.n_lost = 0
 
     def _follow_modules(self):
         """Resolve `pooling="auto"`: the modules of the model, or else the mean."""
@@ -132,9 +133,12 @@ class EncodingRun:
 
     def warn_of_cuts(self):
         """Warn of the texts that were cut."""
-        of = f"the {self.n_encoded} texts encoded"
+        share = self.n_truncated / max(self.n_encoded, 1)
+        of = f"the {self.n_encoded} texts encoded ({share:.0%})"
+        lost = self.n_lost / max(self.n_tokens + self.n_lost, 1)
+        lost = f", which leaves out {lost:.0%} of all tokens"
         # The level is that of the caller, past the wrapper of set_output or of checks.
-        warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, 4)
+        warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, 4, lost)
 
     def encode(self, texts, out):
         """Fill `out`, here or in workers, yielding the positions that are done."""
@@ -173,7 +177,9 @@ class EncodingRun:
                     part = [_prepare(text, self.prompt, lower) for text in part]
                 tokens = tokenize(self.checkpoint, part, self.max_length)
                 self.n_truncated += tokens.n_truncated
+                self.n_lost += tokens.n_lost
                 lengths = np.array([len(ids) for ids in tokens.ids])
+                self.n_tokens += int(lengths.sum())
                 if not lengths.all():  # no token at all, not even a special one
                     yield tokens, None, chunk[lengths == 0]
                 for batch in cut(lengths, self.batch_tokens):
@@ -304,10 +310,12 @@ def encode_in_workers(run, texts, parts, out):
     reported = set()
     with run.progress(len(texts)) as progress:
         for number, result in spread(_encode, tasks, run.estimator.n_jobs):
-            features, n_truncated, messages = result
+            features, counts, messages = result
             out[parts[number]] = features
             run.n_encoded += len(features)
-            run.n_truncated += n_truncated
+            run.n_truncated += counts[0]
+            run.n_tokens += counts[1]
+            run.n_lost += counts[2]
             for message in sorted(messages - reported):
                 reported.add(message)
                 warnings.warn(message, UserWarning, stacklevel=2)
@@ -330,4 +338,4 @@ def _encode(make_run, estimator, digests, texts):
         for _ in run.encode_here(texts, [np.arange(len(texts))], out):
             pass
     messages = {str(w.message) for w in caught if w.category is UserWarning}
-    return out, run.n_truncated, messages
+    return out, (run.n_truncated, run.n_tokens, run.n_lost), messages

@@ -250,10 +250,11 @@ class BertFeatures(
         Warns
         -----
         UserWarning
-            If texts were truncated at `max_length` in this call, with their number; for
-            a `pooling` that a sentence-transformers model was not trained for, or a
-            module of it that is not supported; and if the cache folder is damaged or
-            cannot be written.
+            If texts were truncated at `max_length` in this call, with their share and
+            that of the tokens that were cut off; for prompts of the model that are not
+            used, once; for a `pooling` that a sentence-transformers model was not
+            trained for, or a module of it that is not supported; and if the cache
+            folder is damaged or cannot be written.
         """
         self._validate_params()
         texts = as_texts(X)

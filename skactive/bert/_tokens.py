@@ -18,12 +18,13 @@ class Tokens(NamedTuple):
     """Unpadded token ids of some texts.
 
     `types` are the token type ids or None, `n_truncated` counts the texts that were
-    longer than the limit.
+    longer than the limit, `n_lost` the tokens that were cut off.
     """
 
     ids: list
     types: list | None
     n_truncated: int
+    n_lost: int
 
 
 def tokenize(checkpoint, texts, max_length):
@@ -49,18 +50,21 @@ def tokenize(checkpoint, texts, max_length):
     ids, types = out["input_ids"], out.get("token_type_ids")
     _check_ids(checkpoint, ids, types)
     encodings = getattr(out, "encodings", None)
-    if encodings is not None:
-        n_truncated = sum(bool(encoding.overflowing) for encoding in encodings)
+    if encodings is not None and not isinstance(texts[0], tuple):
+        lost = [
+            sum(len(part) - n_special for part in encoding.overflowing)
+            for encoding in encodings
+        ]
     else:
-        # A tokenizer in Python does not tell what it cut: ask it again for those
-        # that came out full.
+        # A tokenizer in Python does not tell what it cut, nor any what it cut of
+        # pairs: ask it again for those that came out full.
         full = [
             text for text, row in zip(texts, ids, strict=True) if len(row) >= max_length
         ]
         with checkpoint.tokenizer_lock:
             whole = tokenizer(full, verbose=False)["input_ids"] if full else []
-        n_truncated = sum(len(row) > max_length for row in whole)
-    return Tokens(ids, types, n_truncated)
+        lost = [len(row) - max_length for row in whole]
+    return Tokens(ids, types, sum(n > 0 for n in lost), sum(lost))
 
 
 def make_reader(checkpoint, max_length, prompt=""):
@@ -94,20 +98,21 @@ def make_reader(checkpoint, max_length, prompt=""):
     return count_read
 
 
-def warn_of_cuts(n_truncated, of, max_length, limit, stacklevel):
-    """Warn if texts were truncated; `of` says of how many, `limit` is the model's."""
+def warn_of_cuts(n_truncated, of, max_length, limit, stacklevel, lost=""):
+    """Warn if texts were truncated; `of` says of how many, `limit` is the model's.
+
+    `lost` says how much of them was cut off.
+    """
     if not n_truncated:
         return
     if max_length < limit:
         longest = "any number" if limit == np.inf else int(limit)
-        advice = (
-            f". A higher 'max_length' uses more of them; the model takes {longest}."
-        )
+        advice = f"A higher 'max_length' uses more of them; the model takes {longest}."
     else:
-        advice = ", which is the most that the model takes."
+        advice = "This is the most that the model takes."
     warnings.warn(
         f"{n_truncated} of {of} have more than {max_length} tokens and were cut "
-        f"there{advice}",
+        f"there{lost}. {advice}",
         UserWarning,
         stacklevel=stacklevel + 1,
     )

@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from transformers import BatchEncoding
 
-from skactive.bert import BertFeatures
+from skactive.bert import BertFeatures, open_checkpoint
+from skactive.bert._tokens import tokenize
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
 from ._helpers import PAIRS, PLAIN, grid, module_of, tokenizer_of, uncached
@@ -170,8 +172,9 @@ def test_auto_precision_asks_the_processor(monkeypatch, exact):
 
 def test_long_texts_are_cut_and_counted_once(tiny_bert, exact):
     exact.set_params(max_length=6)
-    # With the special tokens the seven different texts have 7, 7, 7, 2, 17, 18 and 3.
-    message = "5 of the 7 texts encoded have more than 6 tokens"
+    # With the special tokens the seven different texts have 7, 7, 7, 2, 17, 18 and 3,
+    # 61 in all, of which 26 are beyond the sixth.
+    message = r"5 of the 7 texts encoded \(71%\) .* leaves out 43%"
     with pytest.warns(UserWarning, match=message) as w:
         got = exact.transform(TEXTS)
     assert len(w) == 1
@@ -247,3 +250,16 @@ def test_bfloat16_is_near_float32_on_real_weights(minilm):
     exact = BertFeatures(minilm, precision="float32", **params).transform(SENTENCES)
     half = BertFeatures(minilm, precision="bfloat16", **params).transform(SENTENCES)
     assert (exact * half).sum(axis=1).min() >= 0.999
+
+
+@pytest.mark.parametrize("pair", [False, True])
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_tokens_that_are_cut_off_are_counted(tiny_bert, monkeypatch, pair, is_fast):
+    texts = [("the film is", text) for text in TEXTS] if pair else TEXTS
+    checkpoint = open_checkpoint(tiny_bert)
+    lengths = np.array([len(row) for row in checkpoint.tokenizer(texts)["input_ids"]])
+    if not is_fast:  # it has no encodings that tell what was cut
+        monkeypatch.setattr(BatchEncoding, "encodings", None)
+    tokens = tokenize(checkpoint, texts, 8)
+    assert tokens.n_truncated == (lengths > 8).sum() > 0
+    assert tokens.n_lost == np.maximum(lengths - 8, 0).sum()

@@ -11,7 +11,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.shared_data,
     pytest.mark.weights,
-    pytest.mark.filterwarnings("ignore:.* texts encoded have more than:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* texts encoded .* have more than:UserWarning"),
 ]
 
 N_SESSIONS = 100  # per data set
