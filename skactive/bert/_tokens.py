@@ -24,7 +24,7 @@ class Tokens(NamedTuple):
     ids: list
     types: list | None
     n_truncated: int
-    n_lost: int
+    n_lost: int = 0
 
 
 def tokenize(checkpoint, texts, max_length):
