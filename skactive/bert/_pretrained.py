@@ -357,7 +357,7 @@ class ModelFiles:
             )
 
     def _advise(self, key):
-        """Say what to do about a model that names code of its own."""
+        """Return what to do about a model that names code of its own."""
         from transformers import CONFIG_MAPPING, __version__
 
         kind = (self.read_json("config.json", dict) or {}).get("model_type")
