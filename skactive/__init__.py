@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         make_text_classifier,
     )
     from .learner import ActiveLearner
-    from .persistence import load, save
+    from .persistence import export_onnx, load, save
     from .registry import get_strategy, get_strategy_names
     from .session import LabelingSession
     from .simulation import simulate
@@ -26,6 +26,7 @@ __version__ = "0.2.0"
 _HOME = {
     "ActiveLearner": "learner",
     "LabelingSession": "session",
+    "export_onnx": "persistence",
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
@@ -53,6 +54,7 @@ _SUBMODULES = (
     "plotting",
     "posterior",
     "registry",
+    "runtime",
     "semi_supervised",
     "session",
     "simulation",
@@ -68,6 +70,7 @@ __all__ = [
     "ClassDescriptions",
     "LabelingSession",
     "__version__",
+    "export_onnx",
     "get_strategy",
     "get_strategy_names",
     "load",

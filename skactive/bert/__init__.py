@@ -6,6 +6,8 @@ from ._estimators import BertClassifier, BertRegressor
 
 # Private names that other folders use are imported as themselves.
 from ._features import BatchEncoder, BertFeatures
+from ._features import EncodingRun as EncodingRun
+from ._module import encode as encode
 from ._pretrained import Checkpoint as Checkpoint
 from ._pretrained import digest_file as digest_file
 from ._pretrained import open_checkpoint as open_checkpoint

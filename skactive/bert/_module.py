@@ -145,7 +145,8 @@ def pool(states, mask, pooling):
     if pooling == "last":
         if mask is None:
             return states[:, -1].float()
-        return states[torch.arange(len(states)), mask.sum(dim=1) - 1].float()
+        # Of the shape, not of `len`, which would be a constant in an exported graph.
+        return states[torch.arange(states.shape[0]), mask.sum(dim=1) - 1].float()
     states = states.float()
     if mask is None:
         return states.mean(dim=1) if pooling == "mean" else states.amax(dim=1)

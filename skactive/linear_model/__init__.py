@@ -17,6 +17,7 @@ from ._gradients import check_gradient_factors as check_gradient_factors
 from ._gradients import distance_from_scores as distance_from_scores
 from ._gradients import gradient_factors as gradient_factors
 from ._gradients import is_linear_logistic as is_linear_logistic
+from ._logistic import LinearLogistic as LinearLogistic
 from ._logistic import SequentialLogisticRegression
 from ._logistic import quicken as quicken
 from ._softmax import SoftmaxHessian as SoftmaxHessian

@@ -22,9 +22,10 @@ from ._folder import (
     open_folder,
     read_json,
 )
+from ._onnx import export_onnx
 from ._values import ARRAY_DECODERS, VALUE_DECODERS, encode_array, encode_value
 
-__all__ = ["load", "save"]
+__all__ = ["export_onnx", "load", "save"]
 
 _ENCODERS = (encode_value, encode_array, encode_strategy, encode_estimator)
 _DECODERS = {

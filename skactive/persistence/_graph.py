@@ -1,0 +1,231 @@
+"""A fitted model of texts as one torch module, for export."""
+
+import copy
+
+import numpy as np
+import torch
+from sklearn.base import is_regressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+from torch.nn import functional
+
+from .._text_classifier import AveragedClassifier, ClassDescriptions
+from .._utils._labels import is_multi_label
+from ..bert import BertClassifier, BertFeatures, BertRegressor, EncodingRun, encode
+from ..features import StaticFeatures
+from ..learner import ActiveLearner
+from ..linear_model import LinearLogistic
+from ..semi_supervised import SelfTraining
+
+_SURE = 100.0  # logit of a label that all training texts have
+_CPU = torch.device("cpu")
+
+
+class _Step(nn.Module):
+    """A function of a batch and of modules with weights."""
+
+    def __init__(self, function, **modules):
+        super().__init__()
+        self.function, self.names = function, list(modules)
+        for name, module in modules.items():
+            self.add_module(name, module)
+
+    def forward(self, batch):
+        modules = {name: getattr(self, name) for name in self.names}
+        return self.function(batch, **modules)
+
+
+class Graph(nn.Module):
+    """The probabilities (b, k) of a fitted model for tokens, or its numbers (b, 1).
+
+    `readings` say how its encoders read texts. `target` is that of the model,
+    `thresholds` are those of its labels or None, and logits are divided by the
+    `temperatures`.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self.readings, self.temperatures, self.thresholds = [], [], None
+        self.target = "single-label"
+        self.body = self._build(model)
+        self.eval().requires_grad_(False)
+
+    def forward(self, *inputs):
+        names = "input_ids", "attention_mask", "token_type_ids"
+        return self.body(dict(zip(names, inputs, strict=False)))
+
+    def _build(self, model, of_texts=True):
+        """Return the module of a model of texts, or of features (b, d)."""
+        check_is_fitted(model)
+        kind = type(model)
+        if kind is ActiveLearner:
+            return self._build(model.estimator_, of_texts)
+        if kind in (ClassDescriptions, SelfTraining):
+            inner = self._build(model.estimator_, of_texts)
+            return self._soften(inner, model.temperature_)
+        if kind is AveragedClassifier:
+            return self._average(model, of_texts)
+        if not of_texts:
+            return self._link(model, _make_linear(model))
+        if kind in (BertClassifier, BertRegressor):
+            return self._link(model, self._read_network(model._fitted))
+        front = model[0] if kind is Pipeline and len(model) == 2 else None
+        if type(front) is BertFeatures:
+            features = self._read_features(EncodingRun(front))
+        elif type(front) is StaticFeatures:
+            features = self._read_static(front)
+        else:
+            raise _unsupported(model)
+        return nn.Sequential(features, self._build(model[1], of_texts=False))
+
+    def _link(self, model, module):
+        """Return a module with what turns its outputs (b, k) into predictions."""
+        if is_regressor(model):
+            self.target = "regression"
+            mean, scale = map(float, getattr(model, "_scale", (0, 1)))
+            return nn.Sequential(module, _Step(lambda x: x * scale + mean))
+        if is_multi_label(model):
+            halves = np.full(len(model.classes_), 0.5)
+            self.thresholds = getattr(model, "thresholds_", halves).tolist()
+            self.target = "multi-label"
+            return nn.Sequential(module, nn.Sigmoid())
+        return nn.Sequential(module, nn.Softmax(dim=1))
+
+    def _soften(self, module, temperature):
+        """Return a module whose log-probabilities are divided by a temperature."""
+        self.temperatures.append(float(temperature))
+        log = _Step(lambda proba: proba.clamp(min=1e-9).log() / temperature)
+        return nn.Sequential(module, log, nn.Softmax(dim=1))
+
+    def _average(self, model, of_texts):
+        def spread(part, proba):  # to the classes of both, 0 where a model lacks one
+            places = {label: i for i, label in enumerate(part.classes_.tolist())}
+            k = len(places)
+            columns = [places.get(label, k) for label in model.classes_.tolist()]
+            return functional.pad(proba, (0, 1))[:, columns]
+
+        one, two = model.estimator_, model.other_
+        mean = _Step(
+            lambda x, a, b: (spread(one, a(x)) + spread(two, b(x))) / 2,
+            a=self._build(one, of_texts),
+            b=self._soften(self._build(two, of_texts), model.temperature),
+        )
+        return self._soften(mean, model.final_temperature)
+
+    def _read_features(self, run):
+        """Return the module of the features of a `BertFeatures`."""
+        encoder = run.checkpoint.module(_CPU, torch.float32)
+        run.checkpoint.refuse_blind_token(encoder, run.pooling)
+        prepared, finish = {}, None
+        if run.modules is not None:
+            prepared = {"prompt": run.modules.prompt, "lower": run.modules.lower}
+            finish = run.modules.build(_CPU)
+        self._read_tokenizer(run.checkpoint, run.max_length, **prepared)
+        settings = {name: getattr(run, name) for name in ("layers", "pooling")}
+        settings |= {"normalize": run.normalize, "finish": finish}
+        encoder = copy.deepcopy(encoder)
+        encoder.set_attn_implementation("eager")  # of single products
+        return _Step(
+            lambda batch, encoder: encode(encoder, batch, **settings), encoder=encoder
+        )
+
+    def _read_network(self, fitted):
+        """Return the module of the outputs of a fine-tuned network."""
+        checkpoint = fitted.checkpoint()
+        limit = checkpoint.max_positions or fitted.max_length
+        self._read_tokenizer(checkpoint, min(fitted.max_length, limit))
+        network = copy.deepcopy(fitted.network).to(_CPU, torch.float32)
+        network.encoder.set_attn_implementation("eager")
+        network.bfloat16 = False
+
+        def run(batch, network):
+            x, mask = network.represent(**batch)
+            return network.head(*([x, mask] if network.uses_tokens else [x]))
+
+        return _Step(run, network=network)
+
+    def _read_static(self, features):
+        """Return the module of the features of a `StaticFeatures`."""
+        table = features._open()
+        self._add_reading(table.tokenizer, features.max_length, special_tokens=False)
+        counted = table.counted[:, None]
+        vectors = np.concatenate([table.vectors * counted, counted], axis=1)
+
+        def run(batch, table):
+            mask = batch["attention_mask"][:, :, None]  # (b, t, 1)
+            sums = (table(batch["input_ids"]) * mask).sum(dim=1)
+            rows = sums[:, :-1] / sums[:, -1:].clamp(min=1)
+            return functional.normalize(rows, dim=1) if features.normalize else rows
+
+        return _Step(run, table=nn.Embedding.from_pretrained(torch.from_numpy(vectors)))
+
+    def _read_tokenizer(self, checkpoint, max_length, **prepared):
+        """Add a tokenizer that truncates by itself."""
+        tokenizer = checkpoint.tokenizer
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ValueError(
+                f"'model' must have a fast tokenizer to be exported, got that of "
+                f"{checkpoint.name!r}, which is written in Python. Use another encoder."
+            )
+        with checkpoint.tokenizer_lock:
+            own = type(backend).from_str(backend.to_str())
+        own.no_padding()
+        own.enable_truncation(int(max_length), direction=tokenizer.truncation_side)
+        takes = "token_type_ids" in tokenizer.model_input_names
+        prepared |= {"pad_id": checkpoint.pad_id, "takes_types": takes}
+        self._add_reading(own, int(max_length), **prepared)
+
+    def _add_reading(self, tokenizer, max_length, **others):
+        texts = {"prompt": "", "lower": False, "special_tokens": True, "pad_id": 0}
+        reading = {"tokenizer": tokenizer.to_str(), "max_length": max_length}
+        self.readings.append({**reading, **texts, "takes_types": False, **others})
+
+
+def _make_linear(model):
+    """Return the layer of a linear model of features; two classes have two outputs."""
+    coef, intercept = _read_linear(model)
+    layer = nn.utils.skip_init(nn.Linear, *reversed(coef.shape))
+    layer.weight = nn.Parameter(torch.tensor(coef, dtype=torch.float32))
+    layer.bias = nn.Parameter(torch.tensor(intercept, dtype=torch.float32))
+    return layer
+
+
+def _read_linear(model):
+    """Return coefficients (k, d) and intercepts (k,)."""
+    if isinstance(model, OneVsRestClassifier) and model.multilabel_:
+        layers = [_read_label(part) for part in model.estimators_]
+        coef = np.stack(np.broadcast_arrays(*(coef for coef, _ in layers)))
+        return coef, np.array([intercept for _, intercept in layers])
+    coef = np.atleast_2d(getattr(model, "coef_", 0.0))
+    if isinstance(model, Ridge | LinearRegression) and len(coef) == 1:
+        return coef, np.atleast_1d(model.intercept_)
+    # Before scikit-learn 1.8 there was another parameter.
+    is_softmax = getattr(model, "multi_class", "deprecated") == "deprecated"
+    is_softmax &= len(coef) == 1 or getattr(model, "solver", "") != "liblinear"
+    if not (is_softmax and isinstance(model, LinearLogistic | LogisticRegression)):
+        raise _unsupported(model)
+    if len(coef) == 1:
+        return np.concatenate([0 * coef, coef]), np.append(0.0, model.intercept_)
+    return coef, model.intercept_
+
+
+def _read_label(model):
+    """Return coefficients and intercept of the logit of one label."""
+    if not hasattr(model, "classes_"):  # the label was the same for all texts
+        return 0.0, _SURE if np.ravel(model.y_)[0] else -_SURE
+    coef, intercept = _read_linear(model)
+    return coef[1], intercept[1]
+
+
+def _unsupported(model):
+    return TypeError(
+        "'model' must be a pipeline of BertFeatures or StaticFeatures and a linear "
+        "model (SelfTraining, FewLabelClassifier, TunedOneVsRestClassifier, "
+        "LogisticRegression, Ridge), a BertClassifier or BertRegressor, or "
+        "ClassDescriptions, an AveragedClassifier or an ActiveLearner of these; got "
+        f"{type(model).__name__}. Train one of these to export it."
+    )
