@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +22,27 @@ class OnnxModel:
             from tokenizers import Tokenizer
         except ImportError as exc:
             raise ImportError(
-                f"an exported model needs onnxruntime and tokenizers ({exc}). Install "
-                "them with `pip install onnxruntime tokenizers`."
+                f"{exc}: try `pip install onnxruntime tokenizers`, which this needs."
             ) from exc
         options = SessionOptions()
         options.intra_op_num_threads = n_threads or 0  # 0 means all cores
         self._config = json.loads(Path(folder, "config.json").read_bytes())
         self.target, self.classes = self._config["target"], self._config["classes"]
+        self._special = self._config["special_tokens"]
         self._tokenizer = Tokenizer.from_file(str(Path(folder, "tokenizer.json")))
         self._session = InferenceSession(str(Path(folder, "model.onnx")), options)
 
-    def predict(self, X: Sequence[Any]) -> list:
+    def predict(self, X: Any) -> list:
         """Return a class, a list of classes or a number for each text of `X`."""
         outputs = self._run(X)
         if self.target == "regression":
             return outputs[:, 0].tolist()
         if self.target == "single-label":
             return [self.classes[i] for i in outputs.argmax(axis=1)]
-        found = outputs > np.array(self._config["thresholds"])
-        return [[self.classes[i] for i in np.flatnonzero(row)] for row in found]
+        rows = map(np.flatnonzero, outputs > np.array(self._config["thresholds"]))
+        return [[self.classes[i] for i in row] for row in rows]
 
-    def predict_proba(self, X: Sequence[Any]) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class for each text of `X`, (n, k)."""
         if self.target == "regression":
             raise TypeError("predict_proba needs classes; this model predicts numbers.")
@@ -55,12 +54,12 @@ class OnnxModel:
         outputs = np.empty((len(texts), len(self.classes) or 1), dtype=np.float32)
         for start in range(0, len(texts), _TEXTS):
             chunk = texts[start : start + _TEXTS]
-            specials = self._config["special_tokens"]
-            found = self._tokenizer.encode_batch(chunk, add_special_tokens=specials)
-            lengths = np.array([len(each.ids) for each in found])
-            order = np.argsort(-lengths, kind="stable")
+            found = self._tokenizer.encode_batch(
+                chunk, add_special_tokens=self._special
+            )
+            order = np.argsort([-len(each.ids) for each in found], kind="stable")
             while len(order):
-                size = max(1, _TOKENS // max(1, lengths[order[0]]))
+                size = max(1, _TOKENS // max(1, len(found[order[0]].ids)))
                 batch, order = order[:size], order[size:]
                 outputs[start + batch] = self._run_batch([found[i] for i in batch])
         return outputs
@@ -78,20 +77,18 @@ class OnnxModel:
         rows = [each.ids[:limit] or [pad_id] for each in encodings]
         ids = np.full((len(rows), len(rows[0])), pad_id, dtype=np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for i, (row, each) in enumerate(zip(rows, encodings, strict=True)):
+        for i, row in enumerate(rows):
             ids[i, : len(row)], mask[i, : len(row)] = row, 1
-            types[i, : len(row)] = each.type_ids[:limit] or 0
+            types[i, : len(row)] = encodings[i].type_ids[:limit] or 0
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        names = [each.name for each in self._session.get_inputs()]
-        return self._session.run(None, {name: feed[name] for name in names})[0]
+        feed = {each.name: feed[each.name] for each in self._session.get_inputs()}
+        return self._session.run(None, feed)[0]
 
 
 def _as_texts(X):
-    """Return the texts of a sequence, pairs as tuples, or raise an error."""
+    """Return the texts of a list, pairs as tuples, or raise an error."""
     if isinstance(X, str | bytes | dict) or not hasattr(X, "__iter__"):
-        raise TypeError(
-            f"'X' must be a sequence of texts, got {type(X).__name__}. Pass a list."
-        )
+        raise TypeError(f"'X' must be a list of texts, got {type(X).__name__}.")
     texts = [tuple(x) if isinstance(x, list | np.ndarray) else x for x in X]
     for i, text in enumerate(texts):
         is_pair = isinstance(text, tuple) and len(text) == 2
@@ -100,7 +97,7 @@ def _as_texts(X):
         except (TypeError, UnicodeEncodeError) as exc:  # the latter: half a character
             raise (TypeError if isinstance(exc, TypeError) else ValueError)(
                 f"'X' must hold texts of valid Unicode, or pairs of them, got {text!r} "
-                f"at position {i} ({exc}). Convert it, or leave it out."
+                f"at position {i}. Convert it, or leave it out."
             ) from exc
     return texts
 
@@ -113,15 +110,14 @@ def load(folder: str | os.PathLike, *, n_threads: int | None = None) -> OnnxMode
     folder : str or path-like
         The folder.
     n_threads : int or None, default=None
-        Number of threads for the computation. Defaults to one for each core.
+        Number of threads. Defaults to one for each core.
 
     Returns
     -------
     model : object
-        Its `predict(X)` returns a class, a list of classes or a number for each of n
-        texts or pairs of texts, and `predict_proba(X)` the probabilities (n, k).
-        `classes` lists the classes in the order of the columns, and `target` is
-        "single-label", "multi-label" or "regression".
+        Its `predict(X)` returns a list with a class, a list of classes or a number for
+        each text or pair, and `predict_proba(X)` the probabilities (n, k) of `classes`.
+        `target` is "single-label", "multi-label" or "regression".
 
     Raises
     ------
@@ -136,7 +132,7 @@ def load(folder: str | os.PathLike, *, n_threads: int | None = None) -> OnnxMode
     try:
         files = json.loads(Path(folder, "manifest.json").read_bytes())["files"]
         digests = {name: about["sha256"] for name, about in files.items()}
-        missing = {"config.json", "model.onnx", "tokenizer.json"} - set(digests)
+        missing: Any = {"config.json", "model.onnx", "tokenizer.json"} - set(digests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         missing = exc
     if missing:
@@ -149,7 +145,6 @@ def load(folder: str | os.PathLike, *, n_threads: int | None = None) -> OnnxMode
         content = path.read_bytes() if path.is_file() else b""
         if hashlib.sha256(content).hexdigest() != digest:
             raise ValueError(
-                f"{name!r} in {str(folder)!r} is missing or has changed since the "
-                "export. Copy the folder again, or export again."
+                f"{name!r} in {str(folder)!r} is missing or has changed. Copy it again."
             )
     return OnnxModel(folder, n_threads)

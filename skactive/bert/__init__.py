@@ -2,11 +2,10 @@
 
 from importlib import import_module
 
-from ._estimators import BertClassifier, BertRegressor
-
 # Private names that other folders use are imported as themselves.
+from ._encoding import EncodingRun as EncodingRun
+from ._estimators import BertClassifier, BertRegressor
 from ._features import BatchEncoder, BertFeatures
-from ._features import EncodingRun as EncodingRun
 from ._module import encode as encode
 from ._pretrained import Checkpoint as Checkpoint
 from ._pretrained import digest_file as digest_file

@@ -12,10 +12,10 @@ _MOST_NAMES = 100  # classes that are named
 _HUB_NAME = r"[\w.-]+/[\w.-]+"
 
 
-def make_card(estimator, facts, folder):
+def make_card(estimator, facts, folder, load="skactive.load"):
     """Return the model card of an estimator, str.
 
-    `facts` maps what is said of the model to texts; `folder` is the name to load.
+    `facts` maps what is said of the model to texts; `folder` is what `load` gets.
     """
     encoders = _find_encoders(estimator)
     lines = ["---", "library_name: skactive"]
@@ -42,7 +42,7 @@ def make_card(estimator, facts, folder):
     ]
     lines += ["", "```python", "import skactive", ""]
     lines += [
-        f"model = skactive.load({json.dumps(folder)})  # runs no code of the folder"
+        f"model = {load}({json.dumps(folder)})  # runs no code of the folder"
     ]
     lines += ['model.predict(["a text", "another text"])' if encoders else ""]
     return "\n".join([*lines, "```", ""])

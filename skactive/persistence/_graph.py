@@ -119,13 +119,13 @@ class Graph(nn.Module):
         """Return the module of the features of a `BertFeatures`."""
         encoder = run.checkpoint.module(_CPU, torch.float32)
         run.checkpoint.refuse_blind_token(encoder, run.pooling)
-        prepared, finish = {}, None
+        lower, finish = False, None
         if run.modules is not None:
-            prepared = {"prompt": run.modules.prompt, "lower": run.modules.lower}
-            finish = run.modules.build(_CPU)
-        self._read_tokenizer(run.checkpoint, run.max_length, **prepared)
-        settings = {name: getattr(run, name) for name in ("layers", "pooling")}
-        settings |= {"normalize": run.normalize, "finish": finish}
+            lower, finish = run.modules.lower, run.modules.build(_CPU)
+        texts = {"prompt": run.prompt, "lower": lower}
+        self._read_tokenizer(run.checkpoint, run.max_length, **texts)
+        names = ("layers", "pooling", "normalize", "width")
+        settings = {name: getattr(run, name) for name in names} | {"finish": finish}
         encoder = copy.deepcopy(encoder)
         encoder.set_attn_implementation("eager")  # of single products
         return _Step(
@@ -160,7 +160,8 @@ class Graph(nn.Module):
             rows = sums[:, :-1] / sums[:, -1:].clamp(min=1)
             return functional.normalize(rows, dim=1) if features.normalize else rows
 
-        return _Step(run, table=nn.Embedding.from_pretrained(torch.from_numpy(vectors)))
+        table = nn.Embedding(*vectors.shape, _weight=torch.from_numpy(vectors))
+        return _Step(run, table=table)
 
     def _read_tokenizer(self, checkpoint, max_length, **prepared):
         """Add a tokenizer that truncates by itself."""

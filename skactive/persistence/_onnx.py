@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._utils._sklearn import StrOptions, validate_params
-from ._folder import new_folder
+from ._card import make_card
+from ._folder import CARD, new_folder
 
 _OPSET = 17
 _NAMES = ["input_ids", "attention_mask", "token_type_ids"]
@@ -119,6 +120,9 @@ def export_onnx(
         _write_graph(graph, reading, new / "model.onnx")
         if quantize is not None:
             _quantize(new / "model.onnx")
+        about = {} if quantize is None else {"Quantized": quantize}
+        card = make_card(model, about, target.name, load="skactive.runtime.load")
+        (new / CARD).write_text(card, encoding="utf-8", errors="replace")
     return os.fspath(target)
 
 
@@ -150,9 +154,10 @@ def _describe(model, graph, classes):
 def _write_graph(graph, reading, path):
     """Write a graph, and compare it with batches of other shapes."""
     import torch
-    from onnxruntime import InferenceSession
+    from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 
     names = _NAMES[: 2 + reading["takes_types"]]
+    raw, options = os.fspath(path.with_suffix(".raw")), SessionOptions()
     axes = {name: {0: "texts", 1: "tokens"} for name in names}
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of constants, which the comparison finds
@@ -160,14 +165,18 @@ def _write_graph(graph, reading, path):
         torch.onnx.export(
             graph,
             _make_batch(reading, _TEXTS),
-            os.fspath(path),
+            raw,
             dynamo=False,
             input_names=names,
             output_names=["outputs"],
             dynamic_axes={**axes, "outputs": {0: "texts"}},
             opset_version=_OPSET,
         )
-        session = InferenceSession(path)
+        # Weights that two encoders share are stored once.
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = os.fspath(path)
+        session = InferenceSession(raw, options)
+        os.unlink(raw)
         used = [each.name for each in session.get_inputs()]
         for texts in (_TEXTS[:1], _TEXTS[1:]):
             batch = _make_batch(reading, texts)

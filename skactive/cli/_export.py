@@ -1,0 +1,17 @@
+"""The command `export`: a saved model as an ONNX graph."""
+
+import os
+from pathlib import Path
+
+from ..persistence import export_onnx, load
+from ._predict import read_about
+
+
+def run_export(model, folder, quantize):
+    """Run the command `export`."""
+    classes = read_about(model).get("classes")
+    estimator = load(model)
+    folder = export_onnx(estimator, folder, quantize=quantize, classes=classes)
+    size = sum(os.path.getsize(path) for path in Path(folder).iterdir()) / 1e6
+    print(f"{folder}: {size:,.0f} MB")
+    return 0

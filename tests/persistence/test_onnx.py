@@ -1,0 +1,400 @@
+"""Exports predict what the model predicts, without torch."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skactive import (
+    ActiveLearner,
+    AveragedClassifier,
+    ClassDescriptions,
+    export_onnx,
+    make_final_classifier,
+    make_text_classifier,
+    runtime,
+    save,
+)
+from skactive.bert import BertClassifier, BertFeatures, BertRegressor
+from skactive.cli import main
+from skactive.features import StaticFeatures
+from skactive.linear_model import (
+    FewLabelClassifier,
+    PrototypeClassifier,
+    SequentialLogisticRegression,
+)
+
+from ..conftest import TEXTS, save_encoder
+
+LONG = [*TEXTS, "a long day " * 40]
+PAIRS = [(one, two) for one, two in zip(LONG, reversed(LONG), strict=True)]
+NAMES = np.array(list("abcabcabc"))
+COLUMNS = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]] * 3)  # the last is constant
+NUMBERS = np.arange(9.0) * 100 - 50
+TUNED = {"max_length": 40, "max_epochs": 1, "batch_size": 4, "random_state": 0}
+
+
+def features(folder, **params):
+    settings = {"max_length": 40, "precision": "float32", "cache": None}
+    return BertFeatures(folder, **{**settings, **params})
+
+
+def pipeline(folder, head, **params):
+    return make_pipeline(features(folder, **params), head)
+
+
+def text_classifier(folder, **params):
+    settings = {"max_length": 40, "precision": "float32", "cache": None}
+    return make_text_classifier(folder, **settings, **params)
+
+
+def static(folder, head, **params):
+    return make_pipeline(StaticFeatures(folder, pca_dims=None, **params), head)
+
+
+# A model for each kind that has a graph, and its labels.
+MODELS = {
+    "recommended": (text_classifier, NAMES),
+    "two classes": (text_classifier, NAMES == "a"),
+    "described": (lambda f: ClassDescriptions(text_classifier(f), list("abcd")), NAMES),
+    "learner": (lambda f: ActiveLearner(text_classifier(f), "random"), NAMES),
+    "prototypes": (
+        lambda f: pipeline(f, PrototypeClassifier(), layers=(-1, 0), normalize=False),
+        NAMES,
+    ),
+    "first token": (lambda f: pipeline(f, FewLabelClassifier(), pooling="cls"), NAMES),
+    "last token": (lambda f: pipeline(f, LogisticRegression(), pooling="last"), NAMES),
+    "maximum": (
+        lambda f: pipeline(f, SequentialLogisticRegression(), pooling="max"),
+        np.arange(9) % 4,
+    ),
+    "prompt": (
+        lambda f: pipeline(f, LogisticRegression(), prompt="no ", dimensions=8),
+        NAMES,
+    ),
+    "static": (lambda f: static(f, LogisticRegression()), NAMES),
+    "static, cut": (lambda f: static(f, Ridge(), max_length=3, normalize=False), None),
+    "several": (lambda f: text_classifier(f, multi_label=True), COLUMNS),
+    "one vs. rest": (
+        lambda f: pipeline(f, OneVsRestClassifier(LogisticRegression())),
+        COLUMNS,
+    ),
+    "ridge": (lambda f: pipeline(f, Ridge()), None),
+    "least squares": (lambda f: pipeline(f, LinearRegression()), None),
+    "fine-tuned": (lambda f: BertClassifier(f, freeze=2, **TUNED), NAMES),
+    "hidden layers": (
+        lambda f: BertClassifier(f, head="mlp", layers=(-1, 1), **TUNED),
+        NAMES,
+    ),
+    "convolutions": (lambda f: BertClassifier(f, head="cnn", **TUNED), NAMES),
+    "fine-tuned, several": (
+        lambda f: BertClassifier(
+            f, thresholds="auto", validation_fraction=0.5, **TUNED
+        ),
+        COLUMNS,
+    ),
+    "fine-tuned numbers": (lambda f: BertRegressor(f, **TUNED), None),
+    "final": (lambda f: make_final_classifier(text_classifier(f), f, **TUNED), NAMES),
+}
+
+
+def export(model, tmp_path, **params):
+    return runtime.load(export_onnx(model, tmp_path / "exported", **params))
+
+
+def check_equal(model, exported, texts):
+    """Check that predictions and probabilities are those of the model."""
+    expected = model.predict(texts)
+    if exported.target == "regression":
+        assert np.allclose(exported.predict(texts), expected, rtol=1e-4)
+        return
+    found, proba = exported.predict(texts), exported.predict_proba(texts)
+    assert np.abs(proba - model.predict_proba(texts)).max() < 1e-5
+    assert exported.classes == model.classes_.tolist()
+    if exported.target == "multi-label":
+        assert found == [np.flatnonzero(row).tolist() for row in expected]
+    else:
+        assert found == expected.tolist()
+
+
+FAST = {"recommended", "prompt", "static", "several", "ridge", "convolutions", "final"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[pytest.mark.slow] * (x not in FAST)) for x in MODELS],
+)
+def test_an_export_predicts_as_the_model(name, tiny_bert, tmp_path):
+    make, y = MODELS[name]
+    model = make(tiny_bert).fit(LONG, NUMBERS if y is None else y)
+    check_equal(model, export(model, tmp_path), LONG)
+
+
+def test_an_export_reads_pairs(tiny_bert, tmp_path):
+    model = pipeline(tiny_bert, LogisticRegression()).fit(PAIRS, NAMES)
+    exported = export(model, tmp_path)
+    check_equal(model, exported, PAIRS)
+    as_lists = exported.predict_proba([list(pair) for pair in PAIRS])
+    assert np.array_equal(as_lists, exported.predict_proba(PAIRS))
+
+
+def test_classes_that_one_model_of_an_average_lacks(tiny_bert, tmp_path):
+    model = AveragedClassifier(text_classifier(tiny_bert), text_classifier(tiny_bert))
+    model.fit(LONG, NAMES)
+    model.other_ = text_classifier(tiny_bert).fit(
+        LONG, np.where(NAMES == "a", "a", "z")
+    )
+    model.classes_ = np.array(["a", "b", "c", "z"])
+    check_equal(model, export(model, tmp_path), LONG)
+
+
+KINDS = ["Albert", "Camembert", "DebertaV2", "DistilBert", "Electra", "MPNet"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*KINDS, "ModernBert", "Roberta"])
+def test_encoders_of_other_kinds(kind, tmp_path):
+    folder = save_encoder(tmp_path / "encoder", kind)
+    model = pipeline(folder, LogisticRegression()).fit(LONG, NAMES)
+    check_equal(model, export(model, tmp_path), LONG)
+
+
+def test_integers_of_8_bits(tiny_bert, tmp_path):
+    model = text_classifier(tiny_bert).fit(LONG, NAMES)
+    exact = export(model, tmp_path)
+    rounded = runtime.load(
+        export_onnx(model, tmp_path / "rounded", quantize="int8"), n_threads=1
+    )
+    difference = exact.predict_proba(LONG) - rounded.predict_proba(LONG)
+    assert 0 < np.abs(difference).max() < 0.2
+    kinds = [node.op_type for node in _graph(tmp_path / "rounded").node]
+    # Six products in each of three layers; those of attention and the head stay.
+    assert (kinds.count("MatMulInteger"), kinds.count("MatMul")) == (18, 7)
+
+
+def _graph(folder):
+    import onnx
+
+    return onnx.load(folder / "model.onnx").graph
+
+
+def test_frozen_layers_are_stored_once(tiny_bert, tmp_path):
+    final = make_final_classifier(text_classifier(tiny_bert), tiny_bert, **TUNED)
+    final.fit(LONG, NAMES)
+    sizes = []
+    for name, model in (("one", final.other_), ("both", final)):
+        export_onnx(model, tmp_path / name)
+        weights = _graph(tmp_path / name).initializer
+        sizes.append(sum(np.prod(weight.dims) for weight in weights))
+    assert sizes[1] < 1.4 * sizes[0]  # only the third layer and the head are others
+
+
+def test_names_of_the_columns(tiny_bert, tmp_path):
+    model = text_classifier(tiny_bert, multi_label=True).fit(LONG, COLUMNS)
+    exported = export(model, tmp_path, classes=["x", "y", "z"])
+    rows = model.predict(LONG)
+    names = [[n for n, is_on in zip("xyz", row, strict=True) if is_on] for row in rows]
+    assert exported.predict(LONG) == names
+    with pytest.raises(ValueError, match=r"'classes' must name the columns.* 2 names"):
+        export_onnx(model, tmp_path / "other", classes=["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "head", [DummyClassifier(), OneVsRestClassifier(LogisticRegression())]
+)
+def test_another_model_is_refused(head, tiny_bert, tmp_path):
+    model = pipeline(tiny_bert, head).fit(LONG, NAMES)
+    with pytest.raises(TypeError, match=f"SelfTraining.*got {type(head).__name__}"):
+        export_onnx(model, tmp_path / "exported")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipeline_of_other_steps_is_refused(tiny_bert, tmp_path):
+    steps = features(tiny_bert), StandardScaler(), LogisticRegression()
+    model = make_pipeline(*steps).fit(LONG, NAMES)
+    with pytest.raises(TypeError, match="got Pipeline"):
+        export_onnx(model, tmp_path / "exported")
+
+
+def test_a_model_must_be_fitted(tiny_bert, tmp_path):
+    for model in (text_classifier(tiny_bert), BertClassifier(tiny_bert)):
+        with pytest.raises(NotFittedError):
+            export_onnx(model, tmp_path / "exported")
+
+
+def test_encoders_that_read_differently_are_refused(tiny_bert, tmp_path):
+    other = {**TUNED, "max_length": 8}
+    final = make_final_classifier(text_classifier(tiny_bert), tiny_bert, **other)
+    final.fit(LONG, NAMES)
+    with pytest.raises(ValueError, match="differ in tokenizer, max_length"):
+        export_onnx(final, tmp_path / "exported")
+
+
+def test_nothing_to_quantize(tiny_bert, tmp_path):
+    model = static(tiny_bert, LogisticRegression()).fit(LONG, NAMES)
+    with pytest.raises(ValueError, match="'quantize' must be None for StaticFeatures"):
+        export_onnx(model, tmp_path / "exported", quantize="int8")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_graph_that_predicts_otherwise_is_an_error(tiny_bert, tmp_path, monkeypatch):
+    import torch
+
+    real = torch.onnx.export
+
+    def export_other(graph, *args, **kwargs):
+        real(graph, *args, **kwargs)
+        graph.body[1][0].bias.add_(torch.tensor([1.0, 0.0, 0.0]))
+
+    monkeypatch.setattr("torch.onnx.export", export_other)
+    model = pipeline(tiny_bert, LogisticRegression()).fit(LONG, NAMES)
+    with pytest.raises(RuntimeError, match="must predict as 'model' does"):
+        export_onnx(model, tmp_path / "exported")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def exported(tiny_bert, tmp_path_factory):
+    """Folder of an exported model, and its model."""
+    model = text_classifier(tiny_bert).fit(LONG, NAMES)
+    return Path(export_onnx(model, tmp_path_factory.mktemp("m") / "exported")), model
+
+
+@pytest.fixture
+def copied(exported, tmp_path):
+    """A copy of the folder, to be damaged."""
+    import shutil
+
+    return Path(shutil.copytree(exported[0], tmp_path / "copied"))
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.onnx", "tokenizer.json"])
+def test_damage_is_found(copied, name):
+    content = bytearray((copied / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"'{name}'.* has changed"):
+        runtime.load(copied)
+    (copied / name).unlink()
+    with pytest.raises(ValueError, match=f"'{name}'.* is missing"):
+        runtime.load(copied)
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"files": {}}'])
+def test_another_folder_is_refused(copied, content):
+    (copied / "manifest.json").unlink()
+    if content is not None:
+        (copied / "manifest.json").write_text(content)
+    with pytest.raises(
+        ValueError, match=r"'folder' must be what skactive\.export_onnx"
+    ):
+        runtime.load(copied)
+
+
+def test_the_model_card_says_how_to_load(copied):
+    card = copied / "README.md"
+    assert 'skactive.runtime.load("exported")' in card.read_text("utf-8")
+    card.write_text("edited")
+    assert runtime.load(copied).classes == ["a", "b", "c"]
+
+
+def test_an_export_is_never_overwritten(exported):
+    folder, model = exported
+    with pytest.raises(FileExistsError, match="'folder' must be a new folder"):
+        export_onnx(model, folder)
+
+
+@pytest.mark.parametrize(
+    ("X", "kind", "message"),
+    [
+        ("a text", TypeError, "'X' must be a list of texts, got str"),
+        (None, TypeError, "'X' must be a list of texts, got NoneType"),
+        (["a", None], TypeError, "'X' must hold texts.* got None at position 1"),
+        (["a", ("a",)], TypeError, "at position 1"),
+        (["a", "\ud800"], ValueError, "at position 1"),
+    ],
+)
+def test_bad_texts(exported, X, kind, message):
+    with pytest.raises(kind, match=message):
+        runtime.load(exported[0]).predict(X)
+
+
+def test_no_texts_and_other_containers(exported):
+    model = runtime.load(exported[0])
+    assert model.predict([]) == []
+    assert model.predict_proba([]).shape == (0, 3)
+    expected = model.predict(LONG)
+    assert model.predict(np.array(LONG)) == model.predict(iter(LONG)) == expected
+
+
+def test_numbers_have_no_probabilities(tiny_bert, tmp_path):
+    model = pipeline(tiny_bert, Ridge()).fit(LONG, NUMBERS)
+    with pytest.raises(TypeError, match="this model predicts numbers"):
+        export(model, tmp_path).predict_proba(LONG)
+
+
+def test_the_rows_do_not_depend_on_the_batches(exported, monkeypatch):
+    model = runtime.load(exported[0])
+    expected = model.predict_proba(LONG)
+    monkeypatch.setattr(runtime, "_TEXTS", 3)
+    monkeypatch.setattr(runtime, "_TOKENS", 50)
+    assert np.allclose(model.predict_proba(LONG), expected, atol=1e-6)
+
+
+WITHOUT = """
+import json, sys
+for name in ("torch", "transformers", "sklearn", "scipy", "joblib", "skorch"):
+    sys.modules[name] = None
+from skactive import runtime
+model = runtime.load(sys.argv[1], n_threads=1)
+texts = json.loads(sys.argv[2])
+print(json.dumps([model.predict(texts), model.predict_proba(texts).tolist()]))
+"""
+
+
+def test_the_runtime_needs_no_torch(exported):
+    folder, model = exported
+    command = [sys.executable, "-c", WITHOUT, str(folder), json.dumps(LONG)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    labels, proba = json.loads(done.stdout)
+    assert labels == model.predict(LONG).tolist()
+    assert np.abs(proba - model.predict_proba(LONG)).max() < 1e-5
+
+
+def test_the_runtime_is_short():
+    assert len(Path(runtime.__file__).read_text("utf-8").splitlines()) <= 150
+
+
+def test_missing_packages_are_named(exported, monkeypatch):
+    folder, model = exported
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ImportError, match=r"pip install 'skactive\[onnx\]'"):
+        export_onnx(model, folder.parent / "other")
+    with pytest.raises(ImportError, match="pip install onnxruntime tokenizers"):
+        runtime.load(folder)
+
+
+def test_the_command(tiny_bert, tmp_path, capsys):
+    model = text_classifier(tiny_bert, multi_label=True).fit(LONG, COLUMNS)
+    save(model, tmp_path / "model")
+    about = {"text": "text", "label": "label", "target": "multi-label"}
+    about |= {"classes": ["x", "y", "z"], "separator": "|"}
+    (tmp_path / "model.json").write_text(json.dumps(about))
+    folder = tmp_path / "exported"
+    command = ["export", str(tmp_path / "model"), str(folder), "--quantize", "int8"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith(f"{folder}: ")
+    exported = runtime.load(folder)
+    assert exported.classes == ["x", "y", "z"]
+    assert len(exported.predict(LONG)) == len(LONG)
+    assert main(command) == 1
+    assert "'folder' must be a new folder" in capsys.readouterr().err
