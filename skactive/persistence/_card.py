@@ -41,9 +41,7 @@ def make_card(estimator, facts, folder, load="skactive.load"):
         f"| {name} | {text} |" for name, text in [["", ""], ["---", "---"], *cells]
     ]
     lines += ["", "```python", "import skactive", ""]
-    lines += [
-        f"model = {load}({json.dumps(folder)})  # runs no code of the folder"
-    ]
+    lines += [f"model = {load}({json.dumps(folder)})  # runs no code of the folder"]
     lines += ['model.predict(["a text", "another text"])' if encoders else ""]
     return "\n".join([*lines, "```", ""])
 
