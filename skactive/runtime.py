@@ -21,20 +21,20 @@ class OnnxModel:
             from onnxruntime import InferenceSession, SessionOptions
             from tokenizers import Tokenizer
         except ImportError as exc:
-            raise ImportError(
-                f"{exc}: try `pip install onnxruntime tokenizers`, which this needs."
-            ) from exc
+            raise ImportError(f"{exc}: `pip install onnxruntime tokenizers`") from exc
         options = SessionOptions()
         options.intra_op_num_threads = n_threads or 0  # 0 means all cores
         self._config = json.loads(Path(folder, "config.json").read_bytes())
         self.target, self.classes = self._config["target"], self._config["classes"]
-        self._special = self._config["special_tokens"]
         self._tokenizer = Tokenizer.from_file(str(Path(folder, "tokenizer.json")))
         self._session = InferenceSession(str(Path(folder, "model.onnx")), options)
 
     def predict(self, X: Any) -> list:
         """Return a class, a list of classes or a number for each text of `X`."""
-        outputs = self._run(X)
+        return self.decide(self._run(X))
+
+    def decide(self, outputs: np.ndarray) -> list:
+        """Return what `predict` returns, from the probabilities (n, k) of the texts."""
         if self.target == "regression":
             return outputs[:, 0].tolist()
         if self.target == "single-label":
@@ -51,12 +51,11 @@ class OnnxModel:
     def _run(self, X):
         """Return the outputs (n, k). Texts of similar length share a batch."""
         texts = [self._prepare(text) for text in _as_texts(X)]
+        special = self._config["special_tokens"]
         outputs = np.empty((len(texts), len(self.classes) or 1), dtype=np.float32)
         for start in range(0, len(texts), _TEXTS):
             chunk = texts[start : start + _TEXTS]
-            found = self._tokenizer.encode_batch(
-                chunk, add_special_tokens=self._special
-            )
+            found = self._tokenizer.encode_batch(chunk, add_special_tokens=special)
             order = np.argsort([-len(each.ids) for each in found], kind="stable")
             while len(order):
                 size = max(1, _TOKENS // max(1, len(found[order[0]].ids)))

@@ -380,7 +380,7 @@ def predict_labels(model, X, classes, target, n_top=5):
     proba = np.asarray(model.predict_proba(X))
     names = np.asarray(model.classes_)
     labels = names[proba.argmax(axis=1)].tolist()
-    best = _list_best(names.tolist(), proba, n_top)
+    best = list_best(names.tolist(), proba, n_top)
     return labels, proba.max(axis=1).tolist(), best
 
 
@@ -399,10 +399,10 @@ def _predict_several(model, X, n, classes, n_top):
         proba = marginals(proba, model.classes_)
     proba = np.asarray(proba)[:, :k]
     scores = np.maximum(proba, 1 - proba).min(axis=1).tolist()
-    return labels, scores, _list_best(names, proba, n_top)
+    return labels, scores, list_best(names, proba, n_top)
 
 
-def _list_best(names, proba, n_top):
+def list_best(names, proba, n_top):
     """Return the best pairs of name and probability per row of `proba` (n, k)."""
     best = np.argsort(-proba, axis=1, kind="stable")[:, :n_top]
     values = np.take_along_axis(proba, best, axis=1).tolist()

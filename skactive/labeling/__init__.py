@@ -12,6 +12,7 @@ _HOME = {
     "LabelingWidget": "_widget",
     "serve": "_server",
     "PredictionServer": "_prediction_server",
+    "make_exported_predict": "_prediction_server",
     "make_predict": "_prediction_server",
     "Project": "_project",
     "StartDesk": "_start",

@@ -4,7 +4,9 @@ import hmac
 import logging
 from collections import deque
 
-from .._utils._labels import predict_labels
+import numpy as np
+
+from .._utils._labels import list_best, predict_labels
 from .._utils._sklearn import check_count
 from .._utils._texts import refuse_surrogates
 from ._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
@@ -32,12 +34,12 @@ class Job:
 class PredictionServer(HttpServer):
     """Serve the predictions of a model on a port, or on a free one.
 
-    `predict(texts)` returns labels, scores and best classes, see `predict_labels`;
-    `n_columns` is 2 for pairs. Requests that wait while others are predicted are
-    predicted together.
+    `predict(texts)` returns labels, scores and best classes, see `predict_labels`.
+    `n_columns` is 1 for texts, 2 for pairs, and None for any. Requests that wait while
+    others are predicted are predicted together.
     """
 
-    def __init__(self, predict, token, *, n_columns=1, host=LOCALHOST, port=None):
+    def __init__(self, predict, token, *, n_columns=None, host=LOCALHOST, port=None):
         self._predict, self._token = predict, check_token(token)
         self._n_columns = n_columns
         self._jobs, self._lock = deque(), anyio.Lock()
@@ -89,23 +91,24 @@ class PredictionServer(HttpServer):
                 f"'texts' must be a list of 1 to {MAX_TEXTS:,} texts, got "
                 f"{texts!r:.100}. Send several requests."
             )
-        n, kind = self._n_columns, "texts" if self._n_columns == 1 else "pairs of texts"
+        n_columns = self._n_columns or (2 if isinstance(texts[0], list) else 1)
+        kind = "texts" if n_columns == 1 else "pairs of texts"
         for i, text in enumerate(texts):
-            parts = [text] if n == 1 else text
-            is_list = isinstance(parts, list) and len(parts) == n
+            parts = [text] if n_columns == 1 else text
+            is_list = isinstance(parts, list) and len(parts) == n_columns
             if not is_list or not all(isinstance(part, str) for part in parts):
                 raise TypeError(f"'texts' must hold {kind}, got {text!r:.100} at {i}.")
         refuse_surrogates(texts)
         return Job(texts, 0 if n_top is None else check_count("n_top", n_top))
 
     def _take_jobs(self):
-        """Return the jobs of the next batch."""
-        jobs, n_texts = [], 0
-        while self._jobs and (
-            not jobs or n_texts + len(self._jobs[0].texts) <= MAX_BATCH
-        ):
+        """Return the jobs of the next batch: all of texts, or all of pairs."""
+        jobs, room, kind = [], MAX_BATCH, type(self._jobs[0].texts[0])
+        while self._jobs and isinstance(self._jobs[0].texts[0], kind):
+            room -= len(self._jobs[0].texts)
+            if jobs and room < 0:
+                break
             jobs.append(self._jobs.popleft())
-            n_texts += len(jobs[-1].texts)
         return jobs
 
     def _answer(self, jobs):
@@ -134,3 +137,21 @@ def make_predict(model, classes, target):
     """Return a function of texts that predicts with a model; see `predict_labels`."""
     n_classes = len(classes or getattr(model, "classes_", ()))
     return lambda texts: predict_labels(model, texts, classes, target, n_classes)
+
+
+def make_exported_predict(model):
+    """Return the function of `make_predict` for what `skactive.runtime` loaded."""
+
+    def predict(texts):
+        if model.target == "regression":
+            n = len(texts)
+            return model.predict(texts), [None] * n, [[] for _ in range(n)]
+        proba = model.predict_proba(texts)
+        sure = proba if model.target == "single-label" else np.maximum(proba, 1 - proba)
+        scores = (
+            sure.max(axis=1) if model.target == "single-label" else sure.min(axis=1)
+        )
+        best = list_best(model.classes, proba, len(model.classes))
+        return model.decide(proba), scores.tolist(), best
+
+    return predict

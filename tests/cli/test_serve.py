@@ -1,6 +1,7 @@
 """The command `serve`: a saved model over HTTP."""
 
 import json
+import shutil
 import threading
 
 import httpx
@@ -11,7 +12,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import save
+from skactive import export_onnx, make_text_classifier, save
+from skactive._utils._labels import predict_labels
 from skactive.cli import main
 from skactive.labeling import PredictionServer
 
@@ -101,6 +103,34 @@ def test_a_model_of_pairs_takes_pairs(serve, folder, monkeypatch):
     def work(url):
         assert _ask(url).status_code == 400
         assert _ask(url, texts=[["a", "b"]]).json()["labels"] == ["yes"]
+
+    assert serve(work) == 0
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_export_is_served_as_the_model(
+    serve, folder, tiny_bert, monkeypatch, several
+):
+    pytest.importorskip("onnxruntime")
+    texts, y = ["good film", "bad film", "good", "bad"], [0, 1, 0, 1]
+    if several:
+        y = np.eye(2, dtype=int)[y]
+    model = make_text_classifier(tiny_bert, several, precision="float32").fit(texts, y)
+    shutil.rmtree(folder)
+    export_onnx(model, folder, classes=["like", "no"] if several else None)
+    monkeypatch.setenv("SKACTIVE_TOKEN", TOKEN)
+    names = ["like", "no"] if several else None
+    target = "multi-label" if several else "single-label"
+    labels, scores, best = predict_labels(model, texts, names, target)
+
+    def work(url):
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        content = {"texts": texts, "n_top": 2}
+        found = httpx.post(f"{url}/predict", json=content, headers=headers).json()
+        assert found["labels"] == labels
+        np.testing.assert_allclose(found["probabilities"], scores, atol=1e-4)
+        for ours, theirs in zip(found["top"], best, strict=True):
+            assert dict(ours) == pytest.approx(dict(map(tuple, theirs)), abs=1e-4)
 
     assert serve(work) == 0
 

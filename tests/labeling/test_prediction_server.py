@@ -139,7 +139,8 @@ def test_a_public_address_takes_any_host(make_client, model):
         ({"texts": "a text"}, "must be a list of 1 to 1,000 texts"),
         ({"texts": ["a"] * 1001}, "must be a list of 1 to 1,000 texts"),
         ({"texts": ["a", 3]}, "must hold texts, got 3 at 1"),
-        ({"texts": [["a", "b"]]}, "must hold texts, got ['a', 'b'] at 0"),
+        ({"texts": ["a", ["a", "b"]]}, "must hold texts, got ['a', 'b'] at 1"),
+        ({"texts": [["a", "b"], "a"]}, "must hold pairs of texts, got 'a' at 1"),
         ({"texts": ["\ud800"]}, "unpaired surrogates"),
         ({"texts": ["a"], "n_top": 0}, "'n_top' must be an int of at least 1, got 0"),
     ],
@@ -183,10 +184,10 @@ class Gate:
         return [text.upper() for text in texts], [1.0] * len(texts), [[]] * len(texts)
 
 
-def _send_behind(gate, requests):
+def _send_behind(predict, requests, gate=None):
     """Send requests while the first one is predicted; return their responses."""
-    found = [None] * len(requests)
-    with PredictionServer(gate, TOKEN) as server:
+    gate, found = gate or predict, [None] * len(requests)
+    with PredictionServer(predict, TOKEN) as server:
 
         def send(i):
             body, url = {"texts": requests[i]}, f"{server.url}/predict"
@@ -218,6 +219,18 @@ def test_requests_that_wait_are_predicted_together(monkeypatch):
     assert sorted(gate.calls[1]) == sorted(
         text for texts in requests[1:] for text in texts
     )
+
+
+def test_texts_and_pairs_are_not_predicted_together():
+    def predict(texts):
+        seen.append({type(text) for text in texts})
+        return gate([str(text) for text in texts])
+
+    seen, gate = [], Gate()
+    found = _send_behind(predict, [["first"], ["a"], [["b", "c"]], ["d"]], gate)
+    assert all(response.is_success for response in found)
+    assert all(len(kinds) == 1 for kinds in seen)
+    assert {str, tuple} == set.union(*seen)
 
 
 def test_a_batch_is_limited(monkeypatch):
