@@ -1,6 +1,8 @@
 """Exports predict what the model predicts, without torch."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -372,6 +374,22 @@ def test_the_runtime_needs_no_torch(exported):
 
 def test_the_runtime_is_short():
     assert len(Path(runtime.__file__).read_text("utf-8").splitlines()) <= 150
+
+
+def test_the_guide_predicts_without_skactive(exported, monkeypatch, capsys):
+    folder, model = exported
+    page = Path(__file__).parents[2] / "docs" / "guides" / "production.md"
+    block = re.search(
+        r"^```python\n# production\.py\n(.*?)^```", page.read_text(), re.M | re.S
+    )
+    assert "skactive" not in block[1]
+    assert len(block[1].splitlines()) <= 30
+    monkeypatch.chdir(folder.parent)
+    names: dict = {}
+    exec(block[1], names)
+    assert len(ast.literal_eval(capsys.readouterr().out)) == 2
+    found = names["predict_proba"](LONG)
+    assert np.abs(found - model.predict_proba(LONG)).max() < 1e-5
 
 
 def test_missing_packages_are_named(exported, monkeypatch):

@@ -86,7 +86,6 @@ class Interrupting(ActiveLearner):
         return super()._train(*args, **options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
