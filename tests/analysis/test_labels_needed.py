@@ -183,6 +183,7 @@ def test_one_seed_has_no_interval():
     assert np.isnan([many.low, many.high]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_intervals_match_a_bootstrap_by_hand(paired):
     n = 6

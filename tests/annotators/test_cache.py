@@ -184,6 +184,7 @@ def test_a_killed_process_repeats_no_request(serve, make, tmp_path):
     assert len(server.texts) == hold + 3 + len(TEXTS) - hold
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_file(serve, make, tmp_path):
     server = serve()
     path = tmp_path / "answers.jsonl"

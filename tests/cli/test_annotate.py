@@ -204,13 +204,18 @@ def test_a_failure_keeps_the_answers_and_says_so(server, capsys):
 
 
 def test_ctrl_c_says_that_the_command_goes_on(server, capsys):
+    # A process that a shell starts in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # The first thread of the process is this one: it is interrupted while it waits.
     server.reply = lambda text, body: (
         os.kill(os.getpid(), signal.SIGINT) or right(text)
         if text == TEXTS[2]
         else right(text)
     )
-    status, _, err = run(capsys, server, "--n-jobs", "1")
+    try:
+        status, _, err = run(capsys, server, "--n-jobs", "1")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert status == 130
     assert "interrupted; the same command goes on" in err
     assert not Path("news.annotated.csv").exists()

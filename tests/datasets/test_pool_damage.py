@@ -125,6 +125,7 @@ CUT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".arrow", ".npy"])
 @pytest.mark.parametrize("cache", ["almost all", "by two bytes"])
 def test_a_file_that_is_cut_while_it_is_mapped_is_an_os_error(tmp_path, suffix, cache):

@@ -68,6 +68,7 @@ def find_truth(y, predicted):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["random", "active"])
 def test_the_intervals_cover(design):
     y, predicted, proba = make_pool()

@@ -125,6 +125,7 @@ def test_unlabeled_texts_are_not_listed(pool, n_read):
     assert_array_equal(given.predict_proba(pool[:9]), listed.predict_proba(TEXTS[:9]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), HashingVectorizer()])
 def test_vectorizers_of_scikit_learn_read_it_as_a_stream(pool, vectorizer):
     pipe = make_pipeline(vectorizer, LogisticRegression())

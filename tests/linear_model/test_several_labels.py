@@ -28,6 +28,7 @@ def best_threshold(p, judge):
     return best[np.abs(best - 0.5).argmin()]
 
 
+@pytest.mark.slow
 def test_thresholds_are_those_of_a_loop():
     model = TunedOneVsRestClassifier(MODEL, cv=4, random_state=3).fit(X, Y)
     p = np.empty(Y.shape)

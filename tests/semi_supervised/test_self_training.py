@@ -207,6 +207,7 @@ def test_the_same_model_is_trained_once_in_a_fold(monkeypatch, student, n_folds)
         assert model.scores_["teacher"] == model.scores_["labels"]
 
 
+@pytest.mark.slow
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(0)
     centers, codes = rng.normal(size=(40, 384)), rng.integers(40, size=2300)

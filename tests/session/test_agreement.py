@@ -244,6 +244,7 @@ def test_a_class_that_everybody_gave_is_left_out():
     assert found.pairs["a", "b"][0] == pytest.approx(np.mean(kappas))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "skill", "n"), [(2, 0.9, 10), (2, 0.98, 40), (4, 0.8, 20)]
 )

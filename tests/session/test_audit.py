@@ -228,6 +228,7 @@ def test_a_pipeline_that_must_be_trained_has_no_features(open_session, tmp_path)
     assert plain.ask(10).ids == limited.ask(10).ids
 
 
+@pytest.mark.slow
 def test_the_audit_has_no_bias(open_session, tmp_path):
     """A third of the items is hard, and the strategy asks them first."""
     X = np.arange(60.0)[:, None]

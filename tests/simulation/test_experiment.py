@@ -114,6 +114,7 @@ def check_workers(backend, folder):
     assert len(runs) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_workers_make_no_difference(backend, tmp_path):
     check_workers(backend, tmp_path)

@@ -118,6 +118,7 @@ def test_the_stop_costs_little_more_than_the_best_one(strategy, n_future):
     assert np.max(ratios) < 1.3
 
 
+@pytest.mark.slow
 def test_expensive_errors_are_worth_more_labels(pool):
     n = [
         run_until(CostRule(1.0, cost), pool).n_labeled[-1] for cost in (0, 3.2, 4, 1e9)

@@ -52,6 +52,7 @@ def test_the_interval_covers_the_accuracy_of_the_population(n, informative):
     assert np.mean(widths) < (1.1 if informative and n > 20 else 1.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audited", [True, False])
 def test_the_interval_covers_the_accuracy_of_held_out_predictions(audited):
     # Five models that lack a fifth of the labels; the truth is that of one with all.
@@ -141,6 +142,7 @@ def test_the_gain_is_the_loss_of_smaller_models_extrapolated():
     assert high >= 1.95 * 0.25 / np.sqrt(10)
 
 
+@pytest.mark.slow
 def test_the_gain_of_a_known_problem():
     # Two normal distributions: what 100 further labels add is measured on new items.
     rng = np.random.default_rng(0)

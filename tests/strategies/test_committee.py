@@ -259,6 +259,7 @@ def test_perceptrons_reach_the_rare_class(monkeypatch, dropout):
         assert balanced_accuracy_score(truth, member) > 0.9
 
 
+@pytest.mark.slow
 def test_perceptrons_have_starts_and_seeds_of_their_own():
     X_labeled, y, X = load("iris")
     strategy = PerceptronEnsemble(measure="disagreement")

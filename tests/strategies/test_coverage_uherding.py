@@ -236,6 +236,7 @@ def test_regression_needs_no_measure():
     assert_allclose(closest_pair(np.eye(2)), math.sqrt(2))
 
 
+@pytest.mark.slow
 def test_the_last_part_of_a_batch_is_random():
     pool = np.random.default_rng(0).normal(size=(400, 3))
     expected = make().select(make_view(make(), pool=pool), 70)

@@ -203,6 +203,7 @@ def test_egl_regression_by_the_oracle(squared, intercept):
     assert_array_equal(auto, without)
 
 
+@pytest.mark.slow
 def test_badge_multi_label_by_the_oracle():
     """The first is the longest gradient; copies of it are never drawn again."""
     pool = np.concatenate([POOL, POOL])
@@ -280,6 +281,7 @@ def test_committee_multi_label_by_the_oracle(how):
         assert value == pytest.approx(total / 3, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_committee_regression_by_the_oracle():
     members = [Ridge(), Ridge(100.0), KNeighborsRegressor(3)]
     predicted = [member.fit(X, NUMBERS).predict(POOL) for member in members]

@@ -104,6 +104,7 @@ def test_every_row_is_seen_once_in_a_pass():
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-3, 1, 1e4])
 def test_the_unit_of_the_features_does_not_matter(unit):
     X, codes, weights, biases = make()

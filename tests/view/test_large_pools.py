@@ -40,6 +40,7 @@ def make(rows, strategy, estimator=None):
     return learner.fit(X[:60].astype(np.float32), y[:60])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
 def test_picks_are_the_same_however_large_the_pool_seems(rows, name, monkeypatch):
     learner, pool = make(rows, get_strategy(name)), rows[0][60:]
