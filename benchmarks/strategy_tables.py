@@ -1,0 +1,281 @@
+"""Tables and picture of the runs of strategy_accuracy.py.
+
+    python benchmarks/strategy_tables.py --runs runs --page
+    python benchmarks/strategy_tables.py --records docs/results/strategies.json --page
+    python benchmarks/strategy_tables.py --smoke    # seconds, for CI
+
+Only seeds that every strategy has on a data set count. Each strategy is compared with
+random labels of the same seeds by paired t tests of the accuracy, with p-values of all
+cells of a model (strategy, data set and number of labels) corrected together by Holm's
+procedure. The area under the curve is the mean accuracy over the numbers of labels up
+to 500, by the trapezoidal rule. Ranks are over the data sets, by that area; mean ranks
+that are farther apart than the critical difference of Nemenyi's test differ. Labels
+needed are those for the mean accuracy of random labels at 500.
+
+Prints the tables, and with --page writes them to docs/results/strategies.json with the
+scores of all runs, and the picture next to it. Without --page, they go to --out.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+from labels_needed import DATA
+from papers.pages import DOCS, print_tables, table, write_json
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+from strategy_accuracy import MODELS, make_parser, run
+
+from skactive.analysis import holm, labels_needed, paired_t
+from skactive.simulation import Run
+
+SHOWN = (25, 50, 100, 200, 500)
+LATE = (1000, 2000)
+AT = 500
+
+
+def read(folder):
+    """Return the records of a folder, list of dict."""
+    records = []
+    for model in MODELS:
+        for name in DATA:
+            path = folder / f"{name}-{model}.jsonl"
+            lines = path.read_text().splitlines() if path.exists() else []
+            records += [{"data": name, "model": model, **json.loads(x)} for x in lines]
+    return records
+
+
+class Scores:
+    """Scores of one model: `at(data, strategy, n)` is an array over the seeds."""
+
+    def __init__(self, records):
+        self.curves, self.seconds = {}, {}
+        for record in records:
+            if record["rounds"]:
+                place = self.curves.setdefault(record["data"], {})
+                curve = {n: scores for n, *scores in record["rounds"]}
+                place.setdefault(record["strategy"], {})[record["seed"]] = curve
+                seconds = self.seconds.setdefault(record["strategy"], [])
+                seconds.append(record["seconds"][0])
+        self.data = [name for name in DATA if name in self.curves] or [*self.curves]
+        common = [
+            set.intersection(*(set(runs) for runs in self.curves[name].values()))
+            for name in self.data
+        ]
+        self.seeds = dict(zip(self.data, map(sorted, common), strict=True))
+        names = [set(self.curves[name]) for name in self.data]
+        self.strategies = sorted(set.intersection(*names))
+
+    def at(self, data, strategy, n, metric=0):
+        runs = self.curves[data][strategy]
+        found = [runs[seed].get(n) for seed in self.seeds[data]]
+        if any(scores is None for scores in found):
+            return None
+        return np.array([scores[metric] for scores in found]) / 100  # in percent
+
+    def counts(self, data):
+        """Return the numbers of labels that all runs of a data set are scored with."""
+        curves = [
+            set(runs[seed])
+            for runs in self.curves[data].values()
+            for seed in self.seeds[data]
+        ]
+        return sorted(set.intersection(*curves))
+
+    def area(self, data, strategy):
+        """Return the mean accuracy up to AT labels, an array over the seeds."""
+        counts = [n for n in self.counts(data) if n <= AT]
+        values = np.array([self.at(data, strategy, n) for n in counts])
+        return np.trapezoid(values, counts, axis=0) / (counts[-1] - counts[0])
+
+
+def compare(scores):
+    """Compare strategies with random; dict of (strategy, data, n) to (test, p)."""
+    tests = {}
+    for data in scores.data:
+        for n in (*SHOWN, *LATE):
+            if n not in scores.counts(data):
+                continue
+            random = scores.at(data, "random", n)
+            for strategy in scores.strategies:
+                ours = scores.at(data, strategy, n)
+                if strategy != "random" and not np.array_equal(ours, random):
+                    tests[strategy, data, n] = paired_t(ours, random)
+    adjusted = holm([test.p_value for test in tests.values()])
+    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+
+
+def find_needed(scores, data):
+    """Return the labels needed relative to random, dict of strategy to str."""
+    runs = [
+        Run(
+            [
+                {"queried": [], "n_labeled": n, "scores": {"accuracy": value[0]}}
+                for n, value in sorted(curve.items())
+            ],
+            info={"strategy": strategy, "seed": seed},
+        )
+        for strategy, curves in scores.curves[data].items()
+        for seed, curve in curves.items()
+        if seed in scores.seeds[data]
+    ]
+    at = min(AT, scores.counts(data)[-1])
+    found = labels_needed(runs, "random", at, n_resamples=9)
+    return {
+        name: (ratio if reached else np.inf)
+        for name, ratio, reached in zip(
+            found.names, found.ratio, found.reached, strict=True
+        )
+    }
+
+
+def tabulate_strategies(scores, found):
+    """One row for each strategy, best area first."""
+    areas = {
+        s: np.mean([np.mean(scores.area(d, s)) for d in scores.data])
+        for s in scores.strategies
+    }
+    needed = {data: find_needed(scores, data) for data in scores.data}
+    rows = []
+    for strategy in sorted(areas, key=areas.get, reverse=True):
+        own = {cell: x for cell, x in found.items() if cell[0] == strategy}
+        signs = [np.sign(test.difference) * (p < 0.05) for test, p in own.values()]
+        cells = []
+        for n in SHOWN:
+            gains = [
+                np.mean(scores.at(d, strategy, n) - scores.at(d, "random", n))
+                for d in scores.data
+                if n in scores.counts(d)
+            ]
+            cells.append(f"{np.mean(gains):+.1f}" if gains else "")
+        f1 = [
+            np.mean(scores.at(d, strategy, n, 1) - scores.at(d, "random", n, 1))
+            for d in scores.data
+            for n in [min(AT, scores.counts(d)[-1])]
+        ]
+        ratio = np.median([needed[data].get(strategy, np.inf) for data in scores.data])
+        rows.append(
+            [
+                strategy,
+                *cells,
+                f"{np.mean(f1):+.1f}",
+                f"{areas[strategy] - areas['random']:+.2f}",
+                f"{ratio:.2f}" if np.isfinite(ratio) else "not reached",
+                f"{signs.count(1)} / {signs.count(0)} / {signs.count(-1)}",
+                f"{100 * signs.count(1) / max(len(signs), 1):.0f} %",
+                f"{np.mean(scores.seconds[strategy]):.1f}",
+            ]
+        )
+    head = ["strategy", *map(str, SHOWN), "macro F1", "area", "labels needed"]
+    return table([*head, "win / tie / loss", "pays", "s"], rows)
+
+
+def tabulate_data(scores, found):
+    """The difference of the areas on each data set, with the seeds."""
+    means = {
+        s: [np.mean(scores.area(d, s) - scores.area(d, "random")) for d in scores.data]
+        for s in scores.strategies
+    }
+    rows = []
+    for strategy in sorted(means, key=lambda s: -np.mean(means[s])):
+        cells = []
+        for data, mean in zip(scores.data, means[strategy], strict=True):
+            cell = [x for (s, d, _), x in found.items() if (s, d) == (strategy, data)]
+            worst = {np.sign(test.difference) for test, p in cell if p < 0.05}
+            cells.append(f"{mean:+.1f}{'*' if 1 in worst else ''}")
+            cells[-1] += "†" if -1 in worst else ""
+        rows.append([strategy, *cells])
+    rows.append(["seeds", *(len(scores.seeds[data]) for data in scores.data)])
+    return table(["strategy", *scores.data], rows)
+
+
+def rank(scores):
+    """Return the mean ranks, the critical difference, and Friedman's p or None."""
+    areas = np.array(
+        [[np.mean(scores.area(d, s)) for s in scores.strategies] for d in scores.data]
+    )
+    ranks = np.mean([rankdata(-row) for row in areas], axis=0)
+    n, k = areas.shape
+    critical = studentized_range.ppf(0.95, k, np.inf) * np.sqrt(k * (k + 1) / (12 * n))
+    return ranks, critical, friedmanchisquare(*areas.T).pvalue if n > 2 else None
+
+
+def draw_picture(scores, path):
+    """Mean ranks, with half the critical difference on each side."""
+    ranks, critical, _ = rank(scores)
+    order = np.argsort(ranks)
+    places = np.arange(len(order))
+    figure, ax = plt.subplots(figsize=(7, 1.2 + 0.2 * len(order)), layout="constrained")
+    ax.errorbar(ranks[order], places, xerr=critical / 2, fmt="o", color="black")
+    place = ranks[scores.strategies.index("random")]
+    for side in (-critical / 2, critical / 2):
+        ax.axvline(place + side, color="tab:blue", linestyle="--")
+    ax.set_yticks(places, [scores.strategies[i] for i in order])
+    ax.invert_yaxis()
+    ax.set_xlabel("mean rank over the data sets, by the area under the curve")
+    ax.grid(axis="x", alpha=0.3)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def make_tables(records):
+    """All tables by their names, and the scores by model."""
+    tables, by_model = {}, {}
+    for model in MODELS:
+        own = [record for record in records if record["model"] == model]
+        if not own:
+            continue
+        scores = by_model[model] = Scores(own)
+        found = compare(scores)
+        tables[model] = tabulate_strategies(scores, found)
+        tables[f"{model}_data"] = tabulate_data(scores, found)
+        ranks, critical, p = rank(scores)
+        place = ranks[scores.strategies.index("random")]
+        far = [
+            name
+            for name, value in zip(scores.strategies, ranks, strict=True)
+            if abs(value - place) > critical
+        ]
+        cells = [sum(p < 0.05 for _, p in found.values()), len(found)]
+        cells += ["" if p is None else f"{p:.1g}", f"{critical:.1f}", f"{place:.1f}"]
+        head = ["significant tests", "of", "Friedman p", "critical difference"]
+        head += ["rank of random", "farther from random"]
+        tables[f"{model}_tests"] = table(head, [[*cells, ", ".join(far) or "none"]])
+    return tables, by_model
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=Path, help="folder of strategy_accuracy.py")
+    parser.add_argument("--records", type=Path, help="a strategies.json to show again")
+    parser.add_argument("--out", type=Path, help="folder of the results")
+    parser.add_argument("--page", action="store_true", help="write to docs/results")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    if args.smoke:
+        options = make_parser().parse_args(["--smoke"])
+        vars(options).update(data=["docstrings"], pool=160, test=40, seeds=2, most=50)
+        options.strategies = ["random", "margin", "uherding"]
+        records = [
+            {"data": "docstrings", "model": "recommended", **record}
+            for record in run(SimpleNamespace(**vars(options)))["docstrings"]
+        ]
+        args.out = Path(tempfile.mkdtemp())
+    elif args.records:
+        records = json.loads(args.records.read_text())["records"]
+    else:
+        records = read(args.runs)
+    tables, by_model = make_tables(records)
+    print_tables(tables)
+    folder = DOCS if args.page else args.out
+    if folder:
+        for model, scores in by_model.items():
+            draw_picture(scores, folder / "images" / f"strategies_{model}.png")
+        write_json(folder / "strategies.json", tables=tables, records=records)
+
+
+if __name__ == "__main__":
+    main()
