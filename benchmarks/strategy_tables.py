@@ -8,7 +8,9 @@ Only seeds that every strategy has on a data set count. Each strategy is compare
 random labels of the same seeds by paired t tests of the accuracy, with p-values of all
 cells of a model (strategy, data set and number of labels) corrected together by Holm's
 procedure. The area under the curve is the mean accuracy over the numbers of labels up
-to 500, by the trapezoidal rule. Ranks are over the data sets, by that area; mean ranks
+to 500, by the trapezoidal rule; its mean over the data sets is compared with that of
+random labels by paired t tests over the seeds that all data sets have, corrected over
+the strategies. Ranks are over the data sets, by that area; mean ranks
 that are farther apart than the critical difference of Nemenyi's test differ. Labels
 needed are those for the mean accuracy of random labels at 500.
 
@@ -108,6 +110,24 @@ def compare(scores):
     return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
 
 
+def compare_areas(scores):
+    """Compare the mean areas over the data sets; dict of strategy to (test, p)."""
+    common = set.intersection(*map(set, scores.seeds.values()))
+    if len(common) < 2:
+        return {}
+
+    def means(strategy):
+        kept = [np.isin(scores.seeds[data], sorted(common)) for data in scores.data]
+        areas = [scores.area(data, strategy) for data in scores.data]
+        return np.mean([x[k] for x, k in zip(areas, kept, strict=True)], axis=0)
+
+    random = means("random")
+    others = {s: means(s) for s in scores.strategies if s != "random"}
+    tests = {s: paired_t(x, random) for s, x in others.items() if (x != random).any()}
+    adjusted = holm([test.p_value for test in tests.values()])
+    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+
+
 def find_needed(scores, data):
     """Return the labels needed relative to random, dict of strategy to str."""
     runs = [
@@ -139,7 +159,7 @@ def tabulate_strategies(scores, found):
         for s in scores.strategies
     }
     needed = {data: find_needed(scores, data) for data in scores.data}
-    rows = []
+    tests, rows = compare_areas(scores), []
     for strategy in sorted(areas, key=areas.get, reverse=True):
         own = {cell: x for cell, x in found.items() if cell[0] == strategy}
         signs = [np.sign(test.difference) * (p < 0.05) for test, p in own.values()]
@@ -156,13 +176,18 @@ def tabulate_strategies(scores, found):
             for d in scores.data
             for n in [min(AT, scores.counts(d)[-1])]
         ]
+        test, p = tests.get(strategy, (None, 1.0))
+        area = f"{areas[strategy] - areas['random']:+.2f}"
+        if test is not None:
+            half = test.interval[1] - test.difference
+            area = f"{test.difference:+.2f} ± {half:.2f}{'*' if p < 0.05 else ''}"
         ratio = np.median([needed[data].get(strategy, np.inf) for data in scores.data])
         rows.append(
             [
                 strategy,
                 *cells,
                 f"{np.mean(f1):+.1f}",
-                f"{areas[strategy] - areas['random']:+.2f}",
+                area,
                 f"{ratio:.2f}" if np.isfinite(ratio) else "not reached",
                 f"{signs.count(1)} / {signs.count(0)} / {signs.count(-1)}",
                 f"{100 * signs.count(1) / max(len(signs), 1):.0f} %",
