@@ -108,6 +108,7 @@ def test_unknown_texts_are_encoded_by_the_encoder(tiny_bert, tmp_path):
 _SCRIPT = """
 import os, sys
 import skactive.bert._encoding as module
+from skactive.bert import BertFeatures
 from skactive.features import _folder
 sys.path.insert(0, {root!r})
 from tests.bert.test_transform_to import TEXTS
@@ -123,7 +124,7 @@ def encode_and_log(self, texts, bounds, out):
         yield positions
 
 module.EncodingRun.encode_blocks = encode_and_log
-bert = module.BertFeatures(
+bert = BertFeatures(
     model,
     normalize=False,
     precision="float32",
