@@ -277,6 +277,7 @@ def main():
     parser.add_argument("--runs", type=Path, help="folder of strategy_accuracy.py")
     parser.add_argument("--records", type=Path, help="a strategies.json to show again")
     parser.add_argument("--out", type=Path, help="folder of the results")
+    parser.add_argument("--figures", action="store_true", help="only the pictures")
     parser.add_argument("--page", action="store_true", help="write to docs/results")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
@@ -294,12 +295,14 @@ def main():
     else:
         records = read(args.runs)
     tables, by_model = make_tables(records)
-    print_tables(tables)
+    if not args.figures:
+        print_tables(tables)
     folder = DOCS if args.page else args.out
     if folder:
         for model, scores in by_model.items():
             draw_picture(scores, folder / "images" / f"strategies_{model}.png")
-        write_json(folder / "strategies.json", tables=tables, records=records)
+        if not args.figures:
+            write_json(folder / "strategies.json", tables=tables, records=records)
 
 
 if __name__ == "__main__":

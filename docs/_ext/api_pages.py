@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 # Modules whose names are exported by the package as well.
 SHORTER = {
     "skactive.learner.ActiveLearner": "skactive.ActiveLearner",
+    "skactive.persistence.export_onnx": "skactive.export_onnx",
     "skactive.persistence.load": "skactive.load",
     "skactive.persistence.save": "skactive.save",
     "skactive.registry.get_strategy": "skactive.get_strategy",
@@ -31,7 +32,7 @@ PLUMBING = {"get_metadata_routing", "get_params", "set_params"}
 
 def list_exported():
     """Return the full name of everything that skactive exports."""
-    modules = ["learner", "posterior", "registry", "semi_supervised"]
+    modules = ["learner", "posterior", "registry", "runtime", "semi_supervised"]
     modules += [
         module.name
         for module in pkgutil.iter_modules(skactive.__path__)

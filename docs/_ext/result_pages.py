@@ -29,6 +29,7 @@ SCRIPTS = {
     "labels_needed": "labels_needed.py",
     "peers": "peer_loops.py",
     "prepal": "papers/prepal.py",
+    "strategies": "strategy_tables.py",
     "wang": "papers/wang.py",
 }
 
@@ -70,8 +71,8 @@ def draw(names):
     for name in names:
         script = ROOT / "benchmarks" / SCRIPTS[name]
         options = ["--figures", "--out", str(RESULTS)]
-        if name == "labels_needed":
-            options += ["--records", str(RESULTS / "labels_needed.json")]
+        if name in ("labels_needed", "strategies"):
+            options += ["--records", str(RESULTS / f"{name}.json")]
         sys.argv = [str(script), *options]
         sys.path.insert(0, str(script.parent))
         runpy.run_path(str(script), run_name="__main__")
