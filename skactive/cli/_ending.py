@@ -79,7 +79,7 @@ class Ending:
         try:
             with warnings.catch_warnings(action="ignore"):
                 with suppress(ValueError, TypeError):
-                    found["Accuracy before fine-tuning"] = session.quality().accuracy
+                    found["Accuracy without fine-tuning"] = session.quality().accuracy
                 with suppress(ValueError, TypeError):
                     shares = session.prevalence()
                     if isinstance(shares, MeanEstimate):

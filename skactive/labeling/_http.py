@@ -41,9 +41,8 @@ class _Protocol(H11Protocol):
         self._before, self._since = None, self.loop.time()
         self._watch()
         waiting = [one for one in self.connections if one._waits]
-        if (
-            len(waiting) > self.config.most_waiting
-        ):  # who never asked for anything goes first
+        if len(waiting) > self.config.most_waiting:
+            # Who never asked for anything goes first.
             rank = {one: (one.cycle is not None, one._since) for one in waiting}
             min(waiting, key=rank.get).transport.close()
 

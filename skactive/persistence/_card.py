@@ -56,10 +56,9 @@ def _describe(estimator):
 def _list_names(classes):
     """Return the names of classes in a line, or None without any."""
     names = [", ".join(map(str, x)) if isinstance(x, list) else str(x) for x in classes]
-    more = (
-        [f"and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else []
-    )
-    return ", ".join([*names[:_MOST_NAMES], *more]) or None
+    if (n_more := len(names) - _MOST_NAMES) > 0:
+        names[_MOST_NAMES:] = [f"and {n_more:,} more"]
+    return ", ".join(names) or None
 
 
 def _find_encoders(estimator):
@@ -70,25 +69,23 @@ def _find_encoders(estimator):
         for part in parts
         if isinstance(getattr(part, "model", None), str | os.PathLike)
     ]
-    return list(dict.fromkeys(map(_read_encoder, models)))
+    return list(dict.fromkeys(map(_read_encoder, dict.fromkeys(models))))
 
 
 def _read_encoder(model):
-    """Return the name and the license of an encoder; the license is None if unknown."""
-    path, name = Path(model).expanduser() / CARD, Path(model).name
-    if not Path(model).expanduser().is_dir():
-        from huggingface_hub import try_to_load_from_cache
+    """Return the name and the license of an encoder, str; "" if it is unknown."""
+    from huggingface_hub import metadata_load, try_to_load_from_cache
 
-        name, path = model, try_to_load_from_cache(model, CARD)
+    folder = Path(model).expanduser()
+    path = folder / CARD if folder.is_dir() else try_to_load_from_cache(model, CARD)
+    name, about = folder.name if folder.is_dir() else model, {}
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, TypeError, ValueError):
-        return name, None
-    found = re.search(r"^license: *(\S+)", text, re.MULTILINE)
-    title = re.search(r"^# +(.+?) *$", text, re.MULTILINE)
-    if title and name != model:
-        name = title[1]
-    return name, found and found[1].strip("\"'")
+        about = metadata_load(path) or {}
+        title = re.search(r"^# +(.+?) *$", Path(path).read_text("utf-8"), re.MULTILINE)
+    except Exception:  # no card, or one of another form
+        title = None
+    name = title[1] if title and folder.is_dir() else name
+    return name, str(about.get("license", ""))
 
 
 def _escape(text):

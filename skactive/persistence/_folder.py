@@ -319,7 +319,7 @@ def _check_target(target, overwrite):
             f"{os.fspath(target)!r}, which holds other files. It was left as it is; "
             "pass another path."
         ) from exc
-    if others := sorted(set(found) - listed - {MANIFEST}):
+    if others := sorted(set(filter(_is_read, found)) - listed - {MANIFEST}):
         raise FileExistsError(
             f"'folder' must hold only what skactive.save wrote to be replaced, got "
             f"{os.fspath(target)!r}, which also holds {others[0]!r}. Move that away, "
@@ -331,6 +331,8 @@ def _seal(folder):
     """Write the manifest, and write everything to the disk."""
     files = {}
     for name, path in sorted(_list_files(folder).items()):
+        if not _is_read(name):
+            continue
         files[name] = {"sha256": hash_file(path), "size": path.stat().st_size}
     manifest = {
         "format": FORMAT,
@@ -349,10 +351,7 @@ def _seal(folder):
 
 
 def _list_files(folder):
-    """Return the paths of everything but folders, by relative names with slashes.
-
-    The model card and the files of the hub are left out: nothing reads them.
-    """
+    """Return the paths of everything but folders, by relative names with slashes."""
     found = {}
     for directory, subfolders, names in os.walk(folder):
         # A link to a folder counts as a file: it is not followed, and refused later.
@@ -360,11 +359,12 @@ def _list_files(folder):
         for name in [*names, *links]:
             path = Path(directory, name)
             found[path.relative_to(folder).as_posix()] = path
-    return {
-        name: path
-        for name, path in found.items()
-        if name not in (CARD, ".gitattributes") and not name.startswith(_HUB_FILES)
-    }
+    return found
+
+
+def _is_read(name):
+    """Whether `load` uses a file: not the model card, nor what the hub adds."""
+    return name not in (CARD, ".gitattributes") and not name.startswith(_HUB_FILES)
 
 
 def _read_manifest(folder):
@@ -413,7 +413,7 @@ def open_folder(folder):
             f"{MANIFEST!r} in {os.fspath(root)!r} must list 'files' and 'versions', "
             "and does not. Save again, or copy the folder anew."
         )
-    found = _list_files(root)
+    found = {name: x for name, x in _list_files(root).items() if _is_read(name)}
     found.pop(MANIFEST)
     if missing := sorted(set(listed) - set(found)):
         raise LoadError(

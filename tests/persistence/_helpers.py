@@ -39,6 +39,7 @@ def _reseal(folder, name=None):
     path = Path(folder) / "manifest.json"
     manifest = json.loads(path.read_text())
     found = folder_module._list_files(Path(folder))
+    found = {name: x for name, x in found.items() if folder_module._is_read(name)}
     found.pop("manifest.json")
     if name is not None:
         found = {name: found[name]} if name in manifest["files"] else {}

@@ -39,7 +39,8 @@ def test_it_says_what_the_model_is(tmp_path):
 
 def test_the_encoder_and_its_license(tmp_path, tiny_bert):
     model = shutil.copytree(tiny_bert, tmp_path / "tiny")
-    (model / "README.md").write_text("---\nlicense: mit\n---\n# Tiny BERT\n")
+    text = "---\nlicense: mit\n---\n# Tiny BERT\n\nlicense: another\n"
+    (model / "README.md").write_text(text)
     save(make_text_classifier(model), tmp_path / "saved")
     assert "| Encoder | Tiny BERT (license: mit) |" in _card(tmp_path / "saved")
     assert str(tmp_path) not in _card(tmp_path / "saved")
@@ -87,6 +88,23 @@ def test_files_that_the_hub_adds_are_not_read(tmp_path, name):
     assert load(folder).predict(TEXTS).tolist() == LABELS
     files = json.loads((folder / "manifest.json").read_text())["files"]
     assert name not in files
+
+
+@pytest.mark.parametrize("text", ["no title", "---\n{odd: [\n---\n", "\x00"])
+def test_an_encoder_with_another_card(tmp_path, tiny_bert, text):
+    model = shutil.copytree(tiny_bert, tmp_path / "tiny")
+    (model / "README.md").write_text(text)
+    save(make_text_classifier(model), tmp_path / "saved")
+    assert "| Encoder | tiny (license: see its page) |" in _card(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", ["README.md", ".gitattributes"])
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path, name):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text("mine")
+    with pytest.raises(FileExistsError, match="which holds other files"):
+        save(_model(), tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / name).read_text() == "mine"
 
 
 def test_facts_must_be_a_dict(tmp_path):
