@@ -1,8 +1,9 @@
-"""What the local page and the backend of Label Studio share: a small web server."""
+"""What the local page, the server of predictions and Label Studio share."""
 
 import errno
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -13,6 +14,7 @@ from .._utils._sklearn import check_count
 try:
     import uvicorn
     from starlette.applications import Starlette
+    from starlette.datastructures import Headers
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect
     from starlette.responses import Response
@@ -31,6 +33,17 @@ REQUEST_SECONDS = 10.0  # a request must be there twice this long after its conn
 MOST_WAITING = 50  # connections that may be open without a request
 _MOST_CONNECTIONS = 200
 _MOST_HEADER_BYTES = 32_768
+MAX_BODY = 1_000_000
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'; object-src 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class _Protocol(H11Protocol):
@@ -187,3 +200,47 @@ def respond(status, content, headers=None):
     """Return a JSON response."""
     text = json.dumps(content)
     return Response(text, status, headers, media_type="application/json")
+
+
+def check_token(token):
+    """Return the token, which is a part of the address."""
+    if not isinstance(token, str) or not re.fullmatch(r"[\w-]{16,}", token, re.ASCII):
+        raise ValueError(
+            "'token' must be at least 16 letters, digits, '-' or '_', got "
+            f"{token!r}. Pass None for a random one."
+        )
+    return token
+
+
+class Guard:
+    """Refuse whoever has no token or comes from another site.
+
+    `has_token(scope, headers)` says who has it. `hosts` are the names that the server
+    may be called by, or None for any.
+    """
+
+    def __init__(self, app, has_token, hosts=HOSTS):
+        self.app, self.has_token, self.hosts = app, has_token, hosts
+
+    async def __call__(self, scope, receive, send):
+        async def send_safely(message):
+            if message["type"] == "http.response.start":
+                safe = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *safe]
+            await send(message)
+
+        refusal = self._refuse(scope)
+        app = self.app if refusal is None else respond(*refusal)
+        await app(scope, receive, send_safely)
+
+    def _refuse(self, scope):
+        """Return the status and content of a refusal, or None."""
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        if self.hosts and not {host, host.rpartition(":")[0]} & {*self.hosts}:
+            return 403, {"error": "This page is only for this computer."}
+        if origin and origin != f"http://{host}":
+            return 403, {"error": "The request comes from another page."}
+        if not self.has_token(scope, headers):
+            return 403, {"error": "The token of this server is missing."}
+        return None

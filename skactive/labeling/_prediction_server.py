@@ -9,8 +9,18 @@ import numpy as np
 from .._utils._labels import list_best, predict_labels
 from .._utils._sklearn import check_count
 from .._utils._texts import refuse_surrogates
-from ._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
-from ._server import MAX_BODY, Guard, check_token
+from ._http import (
+    HOSTS,
+    LOCALHOST,
+    MAX_BODY,
+    Guard,
+    HttpServer,
+    bind,
+    check_token,
+    make_app,
+    read_json,
+    respond,
+)
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split

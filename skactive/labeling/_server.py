@@ -2,7 +2,6 @@
 
 import hmac
 import json
-import re
 import secrets
 import threading
 import time
@@ -21,12 +20,21 @@ from .._utils._repeatable import pause_background
 from .._utils._sklearn import check_bool
 from ..session import Desk
 from ._calls import call
-from ._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
+from ._http import (
+    LOCALHOST,
+    MAX_BODY,
+    Guard,
+    HttpServer,
+    bind,
+    check_token,
+    make_app,
+    read_json,
+    respond,
+)
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
 import anyio
-from starlette.datastructures import Headers
 from starlette.responses import FileResponse, StreamingResponse
 from starlette.routing import Route
 
@@ -36,17 +44,6 @@ FILES = {
     "labeling.js": ("labeling.js", "text/javascript"),
     "labeling.css": ("labeling.css", "text/css"),
     "icon.svg": ("icon.svg", "image/svg+xml"),
-}
-MAX_BODY = 1_000_000
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'; object-src 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin",
 }
 
 
@@ -304,47 +301,3 @@ def find_page(folder):
 def _identify(folder):
     """Return what distinguishes a folder from its copies."""
     return [str(folder.absolute()), folder.stat().st_ino]
-
-
-def check_token(token):
-    """Return the token, which is a part of the address."""
-    if not isinstance(token, str) or not re.fullmatch(r"[\w-]{16,}", token, re.ASCII):
-        raise ValueError(
-            "'token' must be at least 16 letters, digits, '-' or '_', got "
-            f"{token!r}. Pass None for a random one."
-        )
-    return token
-
-
-class Guard:
-    """Refuse whoever has no token or comes from another site.
-
-    `has_token(scope, headers)` says who has it. `hosts` are the names that the server
-    may be called by, or None for any.
-    """
-
-    def __init__(self, app, has_token, hosts=HOSTS):
-        self.app, self.has_token, self.hosts = app, has_token, hosts
-
-    async def __call__(self, scope, receive, send):
-        async def send_safely(message):
-            if message["type"] == "http.response.start":
-                safe = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
-                message["headers"] = [*message.get("headers", ()), *safe]
-            await send(message)
-
-        refusal = self._refuse(scope)
-        app = self.app if refusal is None else respond(*refusal)
-        await app(scope, receive, send_safely)
-
-    def _refuse(self, scope):
-        """Return the status and content of a refusal, or None."""
-        headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin", "")
-        if self.hosts and not {host, host.rpartition(":")[0]} & {*self.hosts}:
-            return 403, {"error": "This page is only for this computer."}
-        if origin and origin != f"http://{host}":
-            return 403, {"error": "The request comes from another page."}
-        if not self.has_token(scope, headers):
-            return 403, {"error": "The token of this server is missing."}
-        return None
