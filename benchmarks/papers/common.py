@@ -19,8 +19,6 @@ from sklearn.model_selection import train_test_split
 
 from skactive.datasets import load_docstrings, load_table
 
-SCALES = ("smoke", "cpu", "paper")
-
 # Columns of texts, then the files of the pool and of the test set; None splits off a
 # part of the first.
 DATA = {
@@ -36,16 +34,21 @@ DATA = {
     "snli": (["text_a", "text_b"], "train", "test"),
     "sst2": (["text"], "train", "test"),
     "stsb": (["text_a", "text_b"], "train", "dev"),
+    "trec": (["text"], "train", "test"),
+    "tweet_emotion": (["text"], "train", "test"),
+    "tweet_offensive": (["text"], "train", "test"),
 }
 
 
-def make_parser(doc):
-    """Make the parser with the options that all scripts have."""
+def make_parser(doc, *more):
+    """Make the parser with the options that all scripts have, and `more` scales."""
     parser = argparse.ArgumentParser(
         description=doc.split("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--scale", choices=SCALES, default="cpu")
+    parser.add_argument(
+        "--scale", default="cpu", choices=("smoke", "cpu", *more, "paper")
+    )
     parser.add_argument(
         "--model", help="folder or hub name; MiniLM as packaged, or BERT for paper"
     )
@@ -205,6 +208,10 @@ def run_grid(function, grid, folder, n_jobs=1):
     -------
     records : list of dict
         Each cell with its result, in the order of the grid.
+
+    Notes
+    -----
+    Seeds come first, so that what is stopped has the same seeds everywhere.
     """
     path = folder / "grid.jsonl"
     done = {}
@@ -213,6 +220,7 @@ def run_grid(function, grid, folder, n_jobs=1):
             record = json.loads(line)
             done[_key(record["cell"])] = record["result"]
     todo = [cell for cell in grid if _key(cell) not in done]
+    todo.sort(key=lambda c: (c.get("protocol") == "AL+FT", c.get("seed", 0)))
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     start = perf_counter()
     for i, (cell, result) in enumerate(work(_call(function, c) for c in todo), 1):

@@ -45,6 +45,7 @@ from eindor2020_tables import draw, make_tables
 from pages import publish
 
 DATA = ["sst2", "ag_news", "cola", "disaster_tweets"]
+DATA += ["trec", "tweet_emotion", "tweet_offensive"]
 SMALL = {"freeze": 5, "pooling": "mean", "lr": 1e-4, "head_lr": 1e-3, "batch_size": 16}
 
 # "n_initial": first labels at random; and of the wanted class, or found by keywords,
@@ -163,7 +164,7 @@ def check_paper(settings):
     paper = make_parser(__doc__).parse_args(["--scale", "paper"])
     paper.out = settings.out
     paper = settle(paper, SCALES)
-    assert len(make_grid(paper)) == 11 * 5 * 7  # CoLA has no keywords
+    assert len(make_grid(paper)) == 20 * 5 * 7  # CoLA has no keywords
     tuned = make_model(paper).get_params()
     expected = {"model": "bert-base-uncased", "freeze": 0, "lr": 5e-5, "max_epochs": 5}
     expected |= {"batch_size": 50, "max_length": 100, "mc_dropout": "full"}

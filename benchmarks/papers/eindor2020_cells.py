@@ -29,6 +29,18 @@ WANTED = {
         r"(?i)\b(\w*fires?|floods?|earthquake|storm|killed|dead|crash|evacuat\w*|bomb"
         r"\w*)\b",
     ),
+    "trec": (
+        5,
+        r"(?i)\b(how (?:many|much|long|far|old|tall|fast)|when|year|date|number)\b",
+    ),
+    "tweet_emotion": (
+        1,
+        r"(?i)\b(happy|love|lol|haha\w*|smil\w*|laugh\w*|amazing|fun|great|hilarious)\b",
+    ),
+    "tweet_offensive": (
+        1,
+        r"(?i)\b(shit|fuck\w*|bitch\w*|ass|idiot\w*|stupid|damn|hell|liar)\b",
+    ),
     "docstrings_two": (1, r"(?i)\b(frame|array|compute)s?\b"),
 }
 MEASURES = ("diversity", "representativeness")

@@ -48,6 +48,7 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 SCALES = {
     "smoke": {
         "data": ["docstrings"],
+        "strategies": STRATEGIES,
         "seeds": 2,
         "sizes": {"n_pool": 60, "n_test": 30, "max_length": 12, "max_epochs": 1},
         "schedule": {"n_initial": 10, "n_rounds": 2, "batch_size": 4},
@@ -61,6 +62,7 @@ SCALES = {
     },
     "cpu": {
         "data": DATA,
+        "strategies": STRATEGIES,
         "seeds": 5,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
@@ -72,8 +74,24 @@ SCALES = {
         "sequential": ["sst2"],
         "one_by_one": "first",
     },
+    "labels": {
+        "data": ["sst2", "ag_news"],
+        "strategies": ["random", "entropy"],
+        "seeds": 10,
+        "tuned_seeds": 3,
+        "sizes": {"n_pool": 10000, "n_test": 2000, "max_length": 64, "max_epochs": 3},
+        "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
+        "training": SMALL,
+        "final": dict.fromkeys(["sst2", "ag_news"], ["entropy"]),
+        "tuned_loop": dict.fromkeys(["sst2", "ag_news"], ["entropy"]),
+        "points": {},
+        "transfer": {},
+        "sequential": [],
+        "one_by_one": "first",
+    },
     "paper": {
         "data": PAPER_DATA,
+        "strategies": STRATEGIES,
         "seeds": 5,
         "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
@@ -105,12 +123,13 @@ def make_grid(settings):
         if data in settings.transfer:
             encodings.append({"data": data, "encoder": "second", "sizes": sizes})
         for seed in range(settings.seeds):
-            for strategy in STRATEGIES:
+            for strategy in settings.strategies:
                 if strategy in settings.final.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first")
                 else:
                     add("AL+LR", data, strategy, seed)
-            for strategy in settings.tuned_loop.get(data, []):
+            tuned = seed < getattr(settings, "tuned_seeds", settings.seeds)
+            for strategy in settings.tuned_loop.get(data, []) if tuned else []:
                 add("AL+FT", data, strategy, seed)
                 for n in settings.points.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
@@ -127,8 +146,6 @@ def make_grid(settings):
                     add("PRepAL", data, "entropy", seed, **models, **one)
                 one = {"n_rounds": one_by_one, "batch_size": 1}
                 add("PRepAL", data, "entropy", seed, **models, **one)
-    # What takes long comes last.
-    grid.sort(key=lambda cell: cell["protocol"] == "AL+FT")
     return encodings, grid
 
 
@@ -239,7 +256,7 @@ def check_paper(settings):
 
 
 def make_own_parser():
-    parser = make_parser(__doc__)
+    parser = make_parser(__doc__, "labels")
     parser.add_argument(
         "--second-model", help="roberta-base for paper, otherwise half of --model"
     )

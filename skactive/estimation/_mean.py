@@ -251,7 +251,8 @@ def wilson_interval(n_correct, n, z=1.959963984540054):
     spread = z / (1 + z**2 / n)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = spread * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(0.0, float(center - half)), min(1.0, float(center + half))
+    low, high = min(center - half, share), max(center + half, share)  # by rounding
+    return max(0.0, float(low)), min(1.0, float(high))
 
 
 def interval_of_share(share, size, confidence_level, freedom=np.inf):

@@ -307,12 +307,15 @@ class LabelingApp(App):
 
     async def _try(self, function, *args):
         """Return the result of a call of the desk; show its error and return None."""
+        result, message = None, ""
         try:
             result = await asyncio.to_thread(function, *args)
         except (ValueError, TypeError, OSError, RuntimeError) as exc:
-            self.query_one("#error", Static).update(f"NOT STORED: {exc}")
+            message = f"NOT STORED: {exc}"
+        shown = self.query("#error")
+        if not shown:  # the app closes
             return None
-        self.query_one("#error", Static).update("")
+        shown.first(Static).update(message)
         return result
 
 

@@ -1,6 +1,7 @@
 """The terminal app, driven as a person drives it."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -40,6 +41,26 @@ async def _press(pilot, *keys):
         await pilot.press(key)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
+
+
+def test_a_refresh_that_ends_after_the_app_is_ignored(desk, monkeypatch):
+    state, is_closed, tasks = desk.state, threading.Event(), []
+
+    def late():
+        assert is_closed.wait(60)
+        return state()
+
+    async def run():
+        app = LabelingApp(desk)
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            monkeypatch.setattr(desk, "state", late)
+            tasks.append(asyncio.create_task(app._refresh()))
+        is_closed.set()
+        await tasks[0]
+        assert not app.query("#error")
+
+    asyncio.run(run())
 
 
 def test_keys_answer_and_show_the_next_text(desk):

@@ -25,6 +25,13 @@ def test_the_interval_is_that_of_wilson(right, n):
     np.testing.assert_allclose(wilson_interval(right, n), expected, atol=1e-12)
 
 
+def test_an_interval_contains_its_share_in_spite_of_rounding():
+    for n in np.random.default_rng(0).uniform(1, 200, size=500):
+        for right in (0.0, 0.3 * n, n):
+            low, high = wilson_interval(right, n)
+            assert 0.0 <= low <= right / n <= high <= 1.0
+
+
 def population(seed, n=4000, informative=True):
     """Return which items are predicted correctly, and the confidence of each."""
     rng = np.random.default_rng(seed)
