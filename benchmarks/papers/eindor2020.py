@@ -154,7 +154,14 @@ def check(records, settings, tables):
             if (r["scenario"], r["seed"]) == (scenario, seed)
         }
         assert len(begun) == 1, (scenario, seed, begun)
-    assert list(tables) == ["leads", *SCENARIOS, "batches", "times"]
+    assert list(tables) == [
+        "summary",
+        "claims",
+        "leads",
+        *SCENARIOS,
+        "batches",
+        "times",
+    ]
     assert all(len(tables[scenario]) == 2 + 7 + 2 for scenario in SCENARIOS)
     check_paper(settings)
 

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 from eindor2020_cells import SCENARIOS
+from eindor2020_claims import make_claims
 from eindor2020_scores import (
     ALL,
     METRICS,
@@ -23,6 +24,7 @@ from eindor2020_scores import (
     undisturbed,
 )
 from pages import figure_path, mean_std, said, table
+from verdicts import claims_table, summary_table
 
 from skactive.analysis import wilcoxon
 from skactive.plotting import ActiveLearningCurveDisplay
@@ -33,6 +35,9 @@ NAMES = {
     "ag_news": "AG News",
     "cola": "CoLA",
     "disaster_tweets": "tweets",
+    "trec": "TREC",
+    "tweet_emotion": "emotion",
+    "tweet_offensive": "offensive",
 }
 
 
@@ -45,8 +50,10 @@ def _within(chosen, scenario):
 
 
 def make_tables(records, settings):
-    """Leads over random choice, scores of each scenario, batches, seconds."""
-    tables = {"leads": leads(records)}
+    """Claims, leads over random choice, scores of each scenario, batches, seconds."""
+    claims = make_claims(records, settings)
+    tables = {"summary": summary_table(claims), "claims": claims_table(claims)}
+    tables["leads"] = leads(records)
     for scenario in SCENARIOS:
         tables[scenario] = scores(records, scenario)
     return tables | {"batches": batches(records), "times": times(records, settings)}

@@ -2,8 +2,10 @@
 
 import numpy as np
 from griesshaber2020_cells import freeze_of
+from griesshaber2020_claims import encoder_changes, head_change, make_claims
 from griesshaber2020_figures import as_runs, loops, name_of, select
 from pages import mean_std, table
+from verdicts import claims_table, summary_table
 
 from skactive.analysis import learning_curve
 
@@ -27,8 +29,11 @@ WIDTH = {
 
 
 def make_tables(records, settings):
-    """Tables 1 and 2, seconds, and what figures 2 to 4 and table 3 show."""
+    """Claims, tables 1 and 2, seconds, and what figures 2 to 4 and table 3 show."""
+    claims = make_claims(records, settings)
     return {
+        "summary": summary_table(claims),
+        "claims": claims_table(claims),
         "accuracies": _accuracies(records, settings),
         "widths": _widths(records, settings),
         "seconds": _seconds(records, settings),
@@ -57,20 +62,6 @@ def width(found, first=0):
         return np.nan
     curve = learning_curve(as_runs(found, first))
     return 100 * float(np.mean(curve.high - curve.low))
-
-
-def encoder_changes(record):
-    """Mean changes of the encoder's layers, the embeddings left out."""
-    changes = record["changes"]
-    pairs = zip(changes["part"], changes["layer"], changes["mean"], strict=True)
-    return np.array([m for p, name, m in pairs if p == "encoder" and name.isdigit()])
-
-
-def head_change(record):
-    """Mean change of the head's layers."""
-    changes = record["changes"]
-    pairs = zip(changes["part"], changes["mean"], strict=True)
-    return np.mean([mean for part, mean in pairs if part == "head"])
 
 
 def pool_share(records, data, which="classes"):

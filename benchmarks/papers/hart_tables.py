@@ -1,7 +1,8 @@
 """The tables and the picture of hart.py."""
 
-import numpy as np
+from hart_claims import make_claims, pick
 from pages import figure_path, mean_std, said_interval, table
+from verdicts import claims_table, summary_table
 
 from skactive.analysis import welch_t
 
@@ -21,21 +22,17 @@ PAPER_TESTS = {
 }
 
 
-def pick(records, part, model, key="accuracy"):
-    """Scores of one model, in the order of its folds or initializations."""
-    return np.array(
-        [r[key] for r in records if r["part"] == part and r["model"] == model]
-    )
-
-
 def make_tables(records, settings):
-    """Tables 1 and 2 of the paper, and the tests of table 2."""
+    """Claims, tables 1 and 2 of the paper, and the tests of table 2."""
+    claims = make_claims(records)
     linear = dict.fromkeys(r["model"] for r in records if r["part"] == "folds")
     models = dict.fromkeys(r["model"] for r in records)
     tuned = [model for model in models if model not in linear]
     paper = ["paper: accuracy", "paper: F1"]
     head = ["model", "accuracy", "best", "F1", "F1 of the others", "seconds"]
     return {
+        "summary": summary_table(claims),
+        "claims": claims_table(claims),
         "folds": table(
             ["features", "accuracy", "F1", *paper],
             [_linear_row(records, model) for model in linear],

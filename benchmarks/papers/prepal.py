@@ -63,12 +63,15 @@ SCALES = {
     "cpu": {
         "data": DATA,
         "strategies": STRATEGIES,
-        "seeds": 5,
+        "seeds": 10,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
         "training": SMALL,
         "final": {n: ["random", "entropy"] for n in DATA} | {"sst2": STRATEGIES},
-        "tuned_loop": {"sst2": ["entropy"], "qnli_dev": ["entropy"]},
+        "tuned_loop": {
+            "sst2": ["entropy", "bald", "batchbald", "dal", "coreset"],
+            "qnli_dev": ["entropy"],
+        },
         "points": {"sst2": [2, 4]},
         "transfer": {"sst2": ["entropy"]},
         "sequential": ["sst2"],
@@ -131,6 +134,8 @@ def make_grid(settings):
             tuned = seed < getattr(settings, "tuned_seeds", settings.seeds)
             for strategy in settings.tuned_loop.get(data, []) if tuned else []:
                 add("AL+FT", data, strategy, seed)
+                if strategy not in ("random", "entropy"):
+                    continue
                 for n in settings.points.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
             for strategy in settings.transfer.get(data, []):

@@ -4,36 +4,26 @@ from itertools import product
 
 import numpy as np
 from pages import mean_std, table
+from prepal_claims import make_claims, runs_by_labels, scores
 from prepal_figures import ledger_runs, select, whole_runs
 from prepal_paper import PAPER_LEDGER, PHASES, PROTOCOLS, name_of, paper
+from verdicts import claims_table, summary_table
 
 from skactive.analysis import ledger_table
 
 
 def make_tables(records, settings):
-    """Tables 2 and 3, and what the figures show."""
+    """Claims, tables 2 and 3, and what the figures show."""
+    claims = make_claims(records, settings)
     return {
+        "summary": summary_table(claims),
+        "claims": claims_table(claims),
         "accuracy": accuracy_table(records, settings),
         "ledger": ledger(records, settings),
         "overlap": overlap_table(records),
         "transfer": transfer_table(records),
         "batch": batch_table(records, settings),
     }
-
-
-def scores(runs, key="final_score"):
-    """Scores in percent: of the model that is kept, or of the last round's."""
-    return [100 * np.atleast_1d(r[key])[-1] for r in runs]
-
-
-def runs_by_labels(records, data, encoder, batch_size):
-    """Runs of PRepAL by entropy, by their labels."""
-    found = {}
-    wanted = {"protocol": "PRepAL", "strategy": "entropy", "encoder": encoder}
-    for r in select(records, "run", data=data, **wanted):
-        if (r["batch_size"] == 1) == (batch_size == 1):
-            found.setdefault(r["n_labeled"][-1], []).append(r)
-    return found
 
 
 def accuracy_table(records, settings):

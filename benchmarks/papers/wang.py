@@ -47,7 +47,7 @@ SCALES = {
         "n_test": 20,
         "n_plain": 20,
         "seeds": 2,
-        "rate_seeds": 1,
+        "rate_seeds": 2,
         "last": [1, 2],
         "rates": [1e-4, 1e-3],
         "head_lr": 1e-3,
@@ -64,8 +64,8 @@ SCALES = {
         "size": 500,
         "n_test": 400,
         "n_plain": 300,
-        "seeds": 3,
-        "rate_seeds": 1,
+        "seeds": 12,
+        "rate_seeds": 6,
         "last": [1, 2, 3],
         "rates": [1e-4, 1e-3],
         "head_lr": 1e-3,
@@ -170,7 +170,7 @@ def check(records, settings, tables):
         assert all(-1 <= score <= 1 for score in r["epoch_scores"])
         assert (r["share"] == 1) == (r["n_last"] is None)
     assert {TASKS[r["data"]] in LARGE for r in main} == {True, False}
-    assert len(tables) == 3 + 3 * len(settings.data), list(tables)
+    assert len(tables) == 5 + 3 * len(settings.data), list(tables)
     assert len(tables["rates"]) == 2 + 3 * len(settings.rates) + 1
     assert len(tables["means"]) == 2 + 2 * len(settings.last)
     # Nothing counts that is no better than the trivial answer; a gain of 2 points does.

@@ -2,6 +2,8 @@
 
 import numpy as np
 from pages import figure_path, mean_std, table
+from verdicts import claims_table, summary_table
+from wang_claims import PAPER, make_claims
 from wang_values import (
     LARGE,
     PHASES,
@@ -24,22 +26,13 @@ from wang_values import (
 
 from skactive.plotting import ScoreTimeDisplay
 
-# Percent, by how many of the 12 layers are trained.
-PAPER = {
-    "large": {
-        "cost": {4: 0.2125, 3: 0.4925, 2: 1.67, 1: 2.17},
-        "saving": {2: 37.3, 1: 49.61},
-    },
-    "small": {
-        "cost": {4: 2.36, 3: 2.52, 2: 2.79, 1: 4.25},
-        "saving": {4: 33.48, 3: 53.24, 2: 44.15, 1: 48.15},
-    },
-}
-
 
 def make_tables(records, settings):
-    """Tables over all tasks; and for each task at the stop, by epoch, at equal time."""
+    """Claims; tables over all tasks, and of each by epochs and at equal time."""
+    claims = make_claims(records, settings)
     tables = {
+        "summary": summary_table(claims),
+        "claims": claims_table(claims),
         "rates": rates_table(records, settings),
         "means": means_table(records, settings),
         "shares": shares_table(records, settings),

@@ -1,0 +1,220 @@
+"""Verdicts on the claims of a paper, with their power and what a decision would cost.
+
+A claim is about a mean of differences between runs of one seed: that it is above a
+limit ("more"), below it ("less"), within a margin of it ("alike"), or not different
+from it ("same": refuted by any significant difference). The mean is over
+the data sets of the claim, each the same weight, and the interval is over seeds (Welch
+and Satterthwaite): it says what other seeds would give on these data sets, not what
+other data sets would give. Each claim has a two-sided t test against the limit and two
+one-sided tests of equivalence within the margin; twice the smaller p is that of the
+claim, and the p of all claims of a page are corrected by Benjamini and Hochberg.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from pages import table
+from scipy.stats import false_discovery_control, nct, t
+
+ALPHA, POWER, MOST_SEEDS = 0.05, 0.8, 10_000
+SHOWN = 5  # data sets at most whose means are shown one by one
+
+
+@dataclass
+class Claim:
+    """What a paper claims, and the differences that were measured here.
+
+    Attributes
+    ----------
+    text, paper : str
+    values : dict of str to list of float
+        For each data set, one difference per seed.
+    kind : {"more", "less", "alike", "same"}
+    limit, margin : float
+        In the unit of the values; a difference below the margin is called none.
+    seconds : float
+        Of the processor, for one more seed on all data sets of the claim.
+    shown : str, optional
+        What stands before the figure.
+    p_value, holds : float and bool, optional
+        Of another test, which has no power here; `values` is empty then.
+    """
+
+    text: str
+    paper: str
+    values: dict
+    kind: str = "more"
+    limit: float = 0.0
+    margin: float = 1.0
+    unit: str = "points"
+    digits: int = 1
+    seconds: float = 0.0
+    shown: str = ""
+    p_value: float | None = None
+    holds: bool = False
+    numbers: tuple = field(init=False, default=())
+
+    def __post_init__(self):
+        if self.p_value is None:
+            self.numbers = stratified(self.values)
+
+    @property
+    def n_seeds(self):
+        return min(len(v) for v in self.values.values())
+
+    def p_values(self):
+        """P of a difference from the limit, of equivalence, and of a larger one."""
+        mean, error, df = self.numbers
+        away = mean - self.limit
+        if not error:
+            return (float(not away), float(abs(away) >= self.margin), 1.0)
+        differs = 2 * t.sf(abs(away) / error, df)
+        if self.limit and self.kind != "alike":  # a limit has its room already
+            return differs, 1.0, 1.0
+        within = t.sf((self.margin - abs(away)) / error, df)
+        return differs, within, t.sf((abs(away) - self.margin) / error, df)
+
+    def p_claim(self):
+        """P of the claim: twice that of the test that decides best."""
+        if self.p_value is not None:
+            return self.p_value
+        differs, within, beyond = self.p_values()
+        return min(1.0, 2 * min(beyond if self.kind == "alike" else differs, within))
+
+    def verdict(self, corrected):
+        """Decide, given the corrected p of the claim."""
+        if corrected >= ALPHA:
+            return "cannot tell"
+        if self.p_value is not None:
+            return "holds" if self.holds else "does not hold"
+        differs, within, beyond = self.p_values()
+        if self.kind == "alike":
+            return "holds" if within < beyond else "does not hold"
+        if self.kind == "same":
+            return "does not hold" if 2 * differs < ALPHA else "holds"
+        if differs < within or 2 * differs < ALPHA:
+            is_small = 2 * within < ALPHA
+            is_above = self.numbers[0] > self.limit
+            holds = is_above == (self.kind == "more")
+            if not holds:
+                return "does not hold"
+            return f"holds, by less than {self.room()}" if is_small else "holds"
+        return f"no difference above {self.room()}"
+
+    def room(self):
+        """Write the margin with its unit."""
+        one = self.margin == 1
+        return (
+            f"{self.margin:g} {self.unit.replace('points', 'point' + 's' * (not one))}"
+        )
+
+    def power(self, n, alpha):
+        """Power of n seeds for a difference of the margin, or for equivalence at 0."""
+        _, error, df = self.numbers
+        ratio = n / self.n_seeds
+        error, df = error / np.sqrt(ratio), df * (n - 1) / (self.n_seeds - 1)
+        if not error:
+            return 1.0
+        equal = 2 * t.cdf(self.margin / error - t.isf(alpha / 2, df), df) - 1
+        if self.kind == "alike":
+            return max(0.0, equal)
+        equal = 1.0 if self.limit else equal
+        detected = nct.sf(t.isf(alpha / 4, df), df, self.margin / error)
+        return max(0.0, min(detected, equal))
+
+    def seeds_needed(self, alpha):
+        """Smallest number of seeds with a power of 80 %, in steps of 5 percent."""
+        n = self.n_seeds
+        while n < MOST_SEEDS and self.power(n, alpha) < POWER:
+            n = max(n + 1, int(1.05 * n))
+        return n
+
+
+def compare(text, paper, groups, difference, **options):
+    """Make a claim on differences between groups of runs.
+
+    Parameters
+    ----------
+    text, paper : str
+    groups : dict of str to list of list of dict
+        For each data set, groups of runs by seed.
+    difference : callable
+        `difference(*groups)` returns one value per seed.
+    **options
+        Of :class:`Claim`.
+    """
+    values, seconds = {}, 0.0
+    for name, runs in groups.items():
+        n = min(map(len, runs))
+        values[name] = difference(*(group[:n] for group in runs))
+        distinct = {id(r): r["processor"] for group in runs for r in group[:n]}
+        seconds += sum(distinct.values()) / n
+    return Claim(text, paper, values, seconds=seconds, **options)
+
+
+def deviations(scores):
+    """Distances from the median over the runs, which Brown and Forsythe compare."""
+    return np.abs(scores - np.median(scores, axis=0))
+
+
+def stratified(values):
+    """Return the mean over data sets, its standard error, and degrees of freedom."""
+    groups = [np.asarray(v, dtype=float) for v in values.values()]
+    parts = np.array([v.var(ddof=1) / len(v) for v in groups])
+    mean = float(np.mean([v.mean() for v in groups]))
+    error = float(np.sqrt(parts.sum())) / len(groups)
+    freedom = np.array([len(v) - 1 for v in groups])
+    df = parts.sum() ** 2 / (parts**2 / freedom).sum() if error else freedom.sum()
+    return mean, error, float(df)
+
+
+def judge(claims):
+    """Return for each claim its corrected p, its verdict, and alpha where it fell."""
+    p_values = np.array([claim.p_claim() for claim in claims])
+    corrected = false_discovery_control(p_values)
+    verdicts = [c.verdict(q) for c, q in zip(claims, corrected, strict=True)]
+    n_decided = max(1, sum(v != "cannot tell" for v in verdicts))
+    return corrected, verdicts, ALPHA * n_decided / len(claims)
+
+
+def claims_table(claims):
+    """Write the claims with their verdicts."""
+    rows = []
+    corrected, verdicts, alpha = judge(claims)
+    for claim, q, verdict in zip(claims, corrected, verdicts, strict=True):
+        more = ["", "", ""]
+        if verdict == "cannot tell" and claim.values:
+            n = claim.seeds_needed(alpha)
+            hours = (n - claim.n_seeds) * claim.seconds / 3600
+            power = f"{claim.power(claim.n_seeds, alpha):.0%}"
+            more = [power.replace("%", " %"), str(n), f"{hours:,.1f}"]
+        shown = f"p = {q:.3f}" if q >= 0.001 else "p < 0.001"
+        rows.append([claim.text, claim.paper, said(claim), shown, verdict, *more])
+    head = ["claim", "paper", "here", "corrected", "verdict"]
+    return table([*head, "power", "seeds for 80 %", "hours"], rows)
+
+
+def summary_table(claims):
+    """Count the verdicts."""
+    _, verdicts, _ = judge(claims)
+    names = [verdict.partition(",")[0].partition(" above")[0] for verdict in verdicts]
+    kinds = ["holds", "does not hold", "no difference", "cannot tell"]
+    return table(kinds, [[names.count(kind) for kind in kinds]])
+
+
+def said(claim):
+    """Write the mean with its 95 % interval, and the means of the data sets."""
+    if claim.p_value is not None:
+        return claim.shown
+    mean, error, df = claim.numbers
+    half = t.isf(0.025, df) * error
+    figures = [f"{x:+.{claim.digits}f}" for x in (mean, mean - half, mean + half)]
+    text = f"{claim.shown}{figures[0]} [{figures[1]}, {figures[2]}] {claim.unit}"
+    if len(claim.values) > 1:
+        means = {name: np.mean(v) for name, v in claim.values.items()}
+        parts = [f"{name} {mean:+.{claim.digits}f}" for name, mean in means.items()]
+        if len(means) > SHOWN:
+            above = sum(mean > claim.limit for mean in means.values())
+            parts = [f"above {claim.limit:g} on {above} of {len(means)}"]
+        text += f": {', '.join(parts)}"
+    return f"{text}; n = {claim.n_seeds}"

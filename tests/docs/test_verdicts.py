@@ -1,0 +1,106 @@
+"""Verdicts on the claims of papers, checked against other libraries."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestPower
+from statsmodels.stats.weightstats import DescrStatsW
+
+PAPERS = Path(__file__).parents[2] / "benchmarks" / "papers"
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    sys.path.insert(0, str(PAPERS))
+    try:
+        import verdicts
+
+        return verdicts
+    finally:
+        sys.path.remove(str(PAPERS))
+
+
+@pytest.fixture
+def draw():
+    rng = np.random.default_rng(0)
+    return lambda n, mean=0.3, spread=1.0: rng.normal(mean, spread, size=n)
+
+
+def test_one_data_set_has_the_t_test_of_scipy(verdicts, draw):
+    values = draw(12)
+    claim = verdicts.Claim("more", "", {"a": values}, margin=0.8)
+    differs, within, _ = claim.p_values()
+    assert differs == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+    expected = DescrStatsW(values).ttost_mean(-0.8, 0.8)[0]
+    assert within == pytest.approx(expected)
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert f"[{low:+.1f}, {high:+.1f}] points; n = 12" in verdicts.said(claim)
+
+
+def test_two_data_sets_have_the_test_of_welch(verdicts, draw):
+    a, b = draw(7), draw(15, spread=3.0)
+    mean, error, df = verdicts.stratified({"a": a, "b": b})
+    expected = stats.ttest_ind(a, -b, equal_var=False)
+    assert mean / error == pytest.approx(expected.statistic)
+    assert df == pytest.approx(expected.df)
+
+
+def test_the_power_is_that_of_statsmodels_and_of_simulation(verdicts, draw):
+    values = draw(10)
+    claim = verdicts.Claim("more", "", {"a": values}, margin=1.0)
+    n, alpha, error = 40, 0.05, values.std(ddof=1)
+    detected = TTestPower().power(1.0 / error, n, alpha / 2)
+    rng = np.random.default_rng(1)
+    runs = rng.normal(0, error, size=(4000, n))
+    half = stats.t.isf(alpha / 2, n - 1) * runs.std(axis=1, ddof=1) / np.sqrt(n)
+    equal = np.mean(np.abs(runs.mean(axis=1)) + half < 1.0)
+    alike = verdicts.Claim("alike", "", {"a": values}, kind="alike", margin=1.0)
+    assert alike.power(n, alpha) == pytest.approx(equal, abs=0.03)
+    assert claim.power(n, alpha) == pytest.approx(min(detected, equal), abs=0.03)
+    needed = claim.seeds_needed(alpha)
+    assert claim.power(needed, alpha) >= 0.8 > claim.power(needed * 0.8, alpha)
+
+
+@pytest.mark.parametrize(
+    ("mean", "kind", "expected"),
+    [
+        (2.0, "more", "holds"),
+        (-2.0, "more", "does not hold"),
+        (-2.0, "less", "holds"),
+        (0.0, "more", "no difference above 1 point"),
+        (0.5, "more", "holds, by less than 1 point"),
+        (0.0, "alike", "holds"),
+        (2.0, "alike", "does not hold"),
+        (0.5, "same", "does not hold"),
+        (0.0, "same", "holds"),
+    ],
+)
+def test_each_verdict(verdicts, mean, kind, expected):
+    values = mean + 0.4 * stats.norm.ppf((np.arange(40) + 0.5) / 40)
+    claim = verdicts.Claim("a claim", "", {"a": values}, kind=kind)
+    _, found, _ = verdicts.judge([claim])
+    assert found == [expected]
+
+
+def test_noise_is_not_decided(verdicts):
+    rng = np.random.default_rng(2)
+    decided = []
+    for _ in range(200):
+        claims = [
+            verdicts.Claim("noise", "", {"a": rng.normal(0, 9, 5)}) for _ in range(10)
+        ]
+        _, found, _ = verdicts.judge(claims)
+        decided.append(any(verdict != "cannot tell" for verdict in found))
+    assert np.mean(decided) < 0.1
+
+
+def test_an_undecided_claim_says_what_it_would_cost(verdicts, draw):
+    values = {"a": draw(5, spread=4.0), "b": draw(5, spread=4.0)}
+    claim = verdicts.Claim("more", "paper", values, seconds=7200.0)
+    row = verdicts.claims_table([claim])[2].strip("| ").split(" | ")
+    assert row[4] == "cannot tell"
+    assert float(row[7].replace(",", "")) == 2.0 * (int(row[6]) - 5)
+    assert verdicts.summary_table([claim])[2] == "| 0 | 0 | 0 | 1 |"
