@@ -1,0 +1,257 @@
+"""Fine-tuning with 8 to 512 labels, compared with frozen features, and its settings.
+
+    SKACTIVE_DATA=.../data python benchmarks/few_label_tuning.py --out tuning --page
+    python benchmarks/few_label_tuning.py --scale smoke     # seconds, on docstrings
+    python benchmarks/few_label_tuning.py --rebuild --page  # the tables again
+
+Labels are random, at least one of two classes. For each number of labels: the loop's
+model (make_text_classifier, with 2,000 unlabeled texts), the recommended fine-tuning
+on the labels (make_fine_tuned_classifier), and their average (make_final_classifier).
+With 64 labels, one setting of the fine-tuning at a time is changed: optimizer steps,
+rates, frozen layers, or pseudo-labels of the loop's model as well (SelfTraining).
+Paired over the seeds, corrected by Holm over all cells of a table. `SCALES` has sizes.
+"""
+
+from functools import lru_cache, partial
+from time import process_time
+
+import numpy as np
+from labels_needed import load
+from papers.common import make_parser, run_grid, settle
+from papers.pages import figure_path, mean_std, publish, said, table
+
+from skactive import (
+    make_final_classifier,
+    make_fine_tuned_classifier,
+    make_text_classifier,
+)
+from skactive.analysis import holm, paired_t
+from skactive.bert import clear_cache
+from skactive.semi_supervised import SelfTraining
+
+MEMBERS = ("loop", "fine-tuned", "averaged")
+# Epochs of 64 labels in batches of 8 have 8 steps; "auto" takes 100 steps.
+CHANGES = {
+    "about 50 steps": {"max_epochs": 6},
+    "about 200 steps": {"max_epochs": 25},
+    "about 400 steps": {"max_epochs": 50},
+    "half the rates": {"lr": 5e-5, "head_lr": 5e-4},
+    "twice the rates": {"lr": 2e-4, "head_lr": 2e-3},
+    "nothing frozen": {"freeze": 0},
+    "4 of 6 layers frozen": {"freeze": 4},
+    "pseudo-labels": None,
+}
+SCALES = {
+    "smoke": {
+        "data": ["docstrings"],
+        "seeds": 2,
+        "labels": [8],
+        "changed_at": 8,
+        "changes": ["half the rates", "pseudo-labels"],
+        "max_epochs": 1,
+        "sizes": {"n_pool": 100, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
+    },
+    "cpu": {
+        "data": ["trec", "tweet_emotion", "sst2"],
+        "seeds": 10,
+        "labels": [8, 16, 32, 64, 128, 256, 512],
+        "changed_at": 64,
+        "changes": list(CHANGES),
+        "max_epochs": "auto",
+        "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
+        | {"max_length": 64},
+    },
+}
+SCALES["paper"] = SCALES["cpu"]
+
+
+@lru_cache(maxsize=1)
+def read(name, n_pool, n_test):
+    X, y, X_test, y_test = load(name, n_pool, n_test)
+    return *(np.asarray(part, dtype=object) for part in (X, X_test)), y, y_test
+
+
+def draw(y, n, seed):
+    """Random positions, n labels first, which have two classes at least."""
+    rng = np.random.default_rng([seed, 33])
+    while len(set(y[(order := rng.permutation(len(y)))[:n]])) < 2:
+        pass
+    return order
+
+
+def make(settings, seed, **options):
+    common = {"max_length": settings.sizes["max_length"]}
+    options = {"max_epochs": settings.max_epochs, **common, **options}
+    return make_fine_tuned_classifier(settings.model, random_state=seed, **options)
+
+
+def run_cell(settings, *, data, labels, change, seed, sizes):
+    """Train on random labels; the accuracy of each member, or of what is changed."""
+    X, X_test, y, y_test = read(data, sizes["n_pool"], sizes["n_test"])
+    order = draw(y, labels, seed)
+    rows, others = order[:labels], order[labels : labels + sizes["n_unlabeled"]]
+    loop = make_text_classifier(
+        settings.model,
+        max_length=sizes["max_length"],
+        cache=str(settings.out / "features"),
+    )
+    loop[0].transform(X)  # encoded once, not counted
+    options = CHANGES.get(change)
+    clear_cache()
+    start = process_time()
+    if change is None:
+        length = sizes["max_length"]
+        model = make_final_classifier(loop, settings.model, max_length=length)
+        model.set_params(random_state=seed, other__max_epochs=settings.max_epochs)
+    elif options is None:
+        tuned = make(settings, seed)
+        model = SelfTraining(tuned, teacher=loop, cv=None, random_state=seed)
+    else:
+        model = make(settings, seed, **options)
+    pool = {} if options else {"X_unlabeled": X[others]}
+    model.fit(X[rows], y[rows], **pool)
+    seconds = process_time() - start
+    found = {change: model}
+    if change is None:
+        members = (model.estimator_, model.other_, model)
+        found = dict(zip(MEMBERS, members, strict=True))
+    scores = {n: float(np.mean(m.predict(X_test) == y_test)) for n, m in found.items()}
+    return {"scores": scores, "processor": round(seconds, 2)}
+
+
+def run(settings):
+    """Run what is not finished."""
+    grid = [
+        {"data": d, "labels": n, "change": change, "seed": seed}
+        for d in settings.data
+        for seed in range(settings.seeds)
+        for n, change in [
+            *((n, None) for n in settings.labels),
+            *((settings.changed_at, change) for change in settings.changes),
+        ]
+    ]
+    grid = [cell | {"sizes": settings.sizes} for cell in grid]
+    function = partial(run_cell, settings)
+    found = run_grid(function, grid, settings.out, settings.n_jobs)
+    return [{k: v for k, v in r.items() if k != "sizes"} for r in found]
+
+
+def pick(records, data, labels, name):
+    """Percent of a member or of a change, by seed."""
+    found = [
+        r
+        for r in records
+        if (r["data"], r["labels"]) == (data, labels) and name in r["scores"]
+    ]
+    found.sort(key=lambda r: r["seed"])
+    return np.array([100 * r["scores"][name] for r in found])
+
+
+def compare(records, cells, head):
+    """Paired tests: cells of (data, labels, name, other), a row each."""
+    pairs = [
+        (pick(records, d, n, name), pick(records, d, n, other))
+        for d, n, name, other in cells
+    ]
+    p_values = holm([paired_t(a, b).p_value for a, b in pairs])
+    rows = [
+        [d, n, f"{name} less {other}", said(a - b), f"{p:.3f}"]
+        for (d, n, name, other), (a, b), p in zip(cells, pairs, p_values, strict=True)
+    ]
+    return table(head, rows)
+
+
+def make_tables(records, settings):
+    """Accuracy by labels, tests of the fine-tuning, and changes of its settings."""
+    rows = []
+    for d in settings.data:
+        for name in MEMBERS:
+            cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
+            rows.append([d, name, *cells])
+    at = settings.changed_at
+    every = [(d, n) for d in settings.data for n in settings.labels]
+    head = ["data", "labels", "difference", "points", "p (Holm)"]
+    changed, whole = [], []
+    for change in [None, *settings.changes]:
+        own = [r for r in records if r["change"] == change and r["labels"] == at]
+        seconds = [
+            f"{np.mean([r['processor'] for r in own if r['data'] == d]):.1f}"
+            for d in settings.data
+        ]
+        whole.append([change or "recommended, averaged", *seconds])
+        changed += [
+            (d, at, change, "fine-tuned") for d in settings.data if change is not None
+        ]
+    return {
+        "accuracy": table(
+            ["data", "model", *(f"{n} labels" for n in settings.labels)], rows
+        ),
+        "tests": compare(
+            records,
+            [
+                (d, n, *names)
+                for d, n in every
+                for names in (("fine-tuned", "loop"), ("averaged", "loop"))
+            ],
+            head,
+        ),
+        "changes": compare(records, changed, head),
+        "seconds": table([f"{at} labels, processor seconds", *settings.data], whole),
+    }
+
+
+def draw_picture(records, settings):
+    """Accuracy against labels, and what each change does."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    n = len(settings.data)
+    figure, axes = plt.subplots(
+        2, n, figsize=(3.6 * n, 6.4), layout="constrained", squeeze=False
+    )
+    for (above, below), data in zip(axes.T, settings.data, strict=True):
+        for name in MEMBERS:
+            scores = [pick(records, data, k, name) for k in settings.labels]
+            means = [s.mean() for s in scores]
+            errors = [s.std(ddof=1) / np.sqrt(len(s)) for s in scores]
+            above.errorbar(settings.labels, means, errors, marker=".", label=name)
+        above.set_xscale("log", base=2)
+        above.set_xticks(settings.labels, settings.labels)
+        above.set_title(data)
+        above.set_xlabel("labels")
+        at = settings.changed_at
+        own = pick(records, data, at, "fine-tuned")
+        tests = [paired_t(pick(records, data, at, c), own) for c in settings.changes]
+        middle = [t.difference for t in tests]
+        reach = [t.interval[1] - t.difference for t in tests]
+        places = range(len(tests))
+        below.errorbar(middle, places, xerr=reach, fmt="o", color="black")
+        below.axvline(0, color="0.6", linewidth=1)
+        below.set_yticks(places, settings.changes if data == settings.data[0] else [])
+        below.invert_yaxis()
+        below.set_xlabel(f"points, {at} labels")
+    axes[0, 0].set_ylabel("accuracy, %")
+    axes[0, 0].legend()
+    figure.savefig(figure_path(settings, "few_label_fine_tuning.png"), dpi=90)
+    plt.close(figure)
+
+
+def check(records, settings, tables):
+    """Fail where the shape of the results is not what the page needs."""
+    n_runs = len(settings.labels) + len(settings.changes)
+    assert len(records) == n_runs * settings.seeds * len(settings.data), len(records)
+    scores = [score for r in records for score in r["scores"].values()]
+    assert min(scores) >= 0
+    assert max(scores) <= 1
+    assert [len(lines) for lines in tables.values()] == [5, 4, 4, 5], tables
+
+
+def main():
+    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    publish(settings, "few_label_fine_tuning", run, draw_picture, make_tables, check)
+
+
+if __name__ == "__main__":
+    main()
