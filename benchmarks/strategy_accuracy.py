@@ -8,6 +8,7 @@ a seed draws three quarters, and at most 2,000 test texts. The first 10 labels o
 are random, and the same for every strategy; a strategy chooses all others. The model is
 that of make_text_classifier ("recommended"), which learns from the pool as well, or
 with --model plain scikit-learn's default logistic regression on mean-pooled features.
+--model second is the first model on the features of another --encoder and its --prompt.
 Every registered built-in strategy runs with its default parameters, but those that need
 a language model in the loop (`alps`, `egl_embedding`). A strategy that needs what the
 model lacks, such as posterior draws, has a record without rounds.
@@ -37,7 +38,7 @@ from skactive import ActiveLearner, get_strategy, make_text_classifier
 from skactive.bert import BertFeatures
 from skactive.registry import available
 
-MODELS = ("recommended", "plain")
+MODELS = ("recommended", "plain", "second")
 LONG = ("banking77", "cap_sotu")
 SCORED = (*COUNTS[1:], 750, 1000, 1500, 2000)
 
@@ -95,6 +96,7 @@ def encode(name, args):
         pooling="mean" if args.encoder == get_model_path() else "auto",
         normalize=False,
         max_length=max_length(name),
+        prompt=args.prompt,
         cache="memory" if args.smoke else str(args.out / "features"),
     )
     change = (lambda x: x) if args.model == "plain" else normalize
@@ -134,6 +136,7 @@ def make_parser():
     parser.add_argument("--strategies", nargs="+", default=["random", *names])
     parser.add_argument("--model", choices=MODELS, default="recommended")
     parser.add_argument("--encoder", default=get_model_path())
+    parser.add_argument("--prompt", help="that the encoder wants before each text")
     parser.add_argument("--pool", type=int, default=4000)
     parser.add_argument("--test", type=int, default=2000)
     parser.add_argument("--most", type=int, default=500)
