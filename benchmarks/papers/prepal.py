@@ -3,6 +3,7 @@
     SKACTIVE_DATA=.../data python benchmarks/papers/prepal.py --page
     python benchmarks/papers/prepal.py --scale smoke      # seconds, on docstrings
     python benchmarks/papers/prepal.py --scale paper --device cuda
+    python benchmarks/papers/prepal.py --scale labels --page  # the paper's labels
     python benchmarks/papers/prepal.py --rebuild --page   # the tables again
 
 Four protocols, each by skactive.simulate. AL+LR: logistic regression on fixed
@@ -23,6 +24,7 @@ then. With two classes the variation ratio ranks texts as entropy does.
 
 import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from common import make_parser, run_grid, settle
@@ -134,8 +136,8 @@ def make_grid(settings):
             tuned = seed < getattr(settings, "tuned_seeds", settings.seeds)
             for strategy in settings.tuned_loop.get(data, []) if tuned else []:
                 add("AL+FT", data, strategy, seed)
-                if strategy not in ("random", "entropy"):
-                    continue
+                if settings.scale == "cpu" and strategy != "entropy":
+                    continue  # the curve of entropy alone
                 for n in settings.points.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
             for strategy in settings.transfer.get(data, []):
@@ -156,14 +158,16 @@ def make_grid(settings):
 
 def condense(encodings, results, settings):
     """Leave what the tables need: curves, seconds, and what several loops asked for."""
-    seconds = {(e["data"], e["encoder"]): e["wall"] for e in encodings}
+    seconds = {(e["data"], e["encoder"]): e["processor"] for e in encodings}
     records, runs = [], {}
     for result in results:
         run = Run.from_dict(result.pop("run"))
-        # The features were kept when the loop began.
+        # The features were kept when the loop began. Seconds are of the processor.
+        share = min(1.0, result["processor"] / result["wall"])
         encoded = seconds[result["data"], result["encoder"]]
         light = result["protocol"] != "AL+FT"
-        ledger = {**run.ledger, "precomputation": encoded if light else 0.0}
+        ledger = {phase: share * spent for phase, spent in run.ledger.items()}
+        ledger["precomputation"] = encoded if light else 0.0
         record = {k: v for k, v in result.items() if k not in ("sizes", "schedule")}
         record |= {"batch_size": result["schedule"]["batch_size"]}
         record |= {"n_labeled": run.n_labeled.tolist(), "scores": run.scores.tolist()}
@@ -265,6 +269,7 @@ def make_own_parser():
     parser.add_argument(
         "--second-model", help="roberta-base for paper, otherwise half of --model"
     )
+    parser.add_argument("--peer-rounds", type=Path, help="file of peer_rounds.py")
     for name in ("--lr", "--head-lr"):
         parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
     return parser
@@ -288,12 +293,17 @@ def run(settings):
     out, n_jobs = settings.out, settings.n_jobs
     encodings = run_grid(partial(encode, settings), encodings, out, n_jobs)
     results = run_grid(partial(run_cell, settings), grid, out, n_jobs)
-    return condense(encodings, results, settings)
+    records = condense(encodings, results, settings)
+    if path := getattr(settings, "peer_rounds", None):
+        rounds = json.loads(path.read_text(encoding="utf-8"))
+        records += [{"kind": "peer", **r} for r in rounds]
+    return records
 
 
 def main():
     settings = settle_own(make_own_parser().parse_args())
-    publish(settings, "prepal", run, draw, make_tables, check)
+    settings.page_name = "prepal_labels" if settings.scale == "labels" else "prepal"
+    publish(settings, settings.page_name, run, draw, make_tables, check)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from skactive.simulation import Run
 
 # What a loop is called by the encoder whose representations it labels with.
 MOVED = "Transfer, second encoder"
-UNDISTURBED = 0.9  # share of its core that a run has if it is timed
 LOOP = {"first": "PRepAL", "second": "PRepAL, second encoder"}
 
 
@@ -52,16 +51,10 @@ def as_run(record, scores=None, ledger=None, final_score=None):
     )
 
 
-def undisturbed(runs):
-    """Leave out runs that shared their core; where all did, none."""
-    found = [r for r in runs if r["processor"] >= UNDISTURBED * r["wall"]]
-    return found or runs
-
-
-def ledger_runs(records, data, choose=undisturbed):
+def ledger_runs(records, data):
     """Runs by entropy of the three protocols; AL+LR is PRepAL without its end."""
-    prepal = choose(whole_runs(records, data, "PRepAL", "entropy"))
-    tuned = choose(whole_runs(records, data, "AL+FT", "entropy"))
+    prepal = whole_runs(records, data, "PRepAL", "entropy")
+    tuned = whole_runs(records, data, "AL+FT", "entropy")
     return {
         "AL+LR": [
             as_run(
@@ -108,16 +101,18 @@ def draw(records, settings):
     for ax, data in zip(axes[0], looped, strict=True):
         LedgerDisplay.from_runs(ledger_runs(records, data), log=True, ax=ax)
         ax.set_xlabel(f"seconds, {data}")
-    _save(plt, figure, settings, "prepal_ledger.png")
+    _save(plt, figure, settings, f"{settings.page_name}_ledger.png")
 
     for data in looped:
         strategies = settings.tuned_loop[data]
         figure, axes = _open(plt, 2, len(strategies), 7)
         for (above, below), strategy in zip(axes.T, strategies, strict=True):
             _draw_loops(records, data, strategy, above, below)
-        _save(plt, figure, settings, f"prepal_loops_{data}.png")
+        _save(plt, figure, settings, f"{settings.page_name}_loops_{data}.png")
 
     drawn = [data for data in settings.data if data in settings.sequential]
+    if not drawn:
+        return
     figure, axes = _open(plt, 1, len(drawn), 3.6)
     for ax, data in zip(axes[0], drawn, strict=True):
         size = settings.schedule["batch_size"]
@@ -136,7 +131,7 @@ def draw(records, settings):
         options = {"band": "std", "ax": ax, "score_name": f"accuracy, {data}"}
         display = ActiveLearningCurveDisplay.from_runs(curves, **options)
         display.lines_["AL+LR, one a round"].set_marker("")
-    _save(plt, figure, settings, "prepal_batch.png")
+    _save(plt, figure, settings, f"{settings.page_name}_batch.png")
 
 
 def _draw_loops(records, data, strategy, above, below):

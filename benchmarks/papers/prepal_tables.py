@@ -11,19 +11,26 @@ from verdicts import claims_table, summary_table
 
 from skactive.analysis import ledger_table
 
+COLUMNS = 8  # of the overlaps, at most
+
 
 def make_tables(records, settings):
     """Claims, tables 2 and 3, and what the figures show."""
     claims = make_claims(records, settings)
-    return {
+    tables = {
         "summary": summary_table(claims),
         "claims": claims_table(claims),
         "accuracy": accuracy_table(records, settings),
         "ledger": ledger(records, settings),
         "overlap": overlap_table(records),
-        "transfer": transfer_table(records),
-        "batch": batch_table(records, settings),
     }
+    if settings.transfer:
+        tables["transfer"] = transfer_table(records)
+    if settings.sequential:
+        tables["batch"] = batch_table(records, settings)
+    if peers := select(records, "peer"):
+        tables["peer"] = peer_table(records, peers)
+    return tables
 
 
 def accuracy_table(records, settings):
@@ -59,10 +66,9 @@ def ledger(records, settings):
     """Write the seconds of each phase, and the accuracy."""
     rows = []
     for data in filter(settings.tuned_loop.get, settings.data):
-        every = ledger_runs(records, data, choose=list)
         for protocol, runs in ledger_runs(records, data).items():
             (means,) = ledger_table({protocol: runs}).mean
-            accuracy = [100 * run.final_scores["accuracy"] for run in every[protocol]]
+            accuracy = [100 * run.final_scores["accuracy"] for run in runs]
             seconds = [f"{s:,.2f}" if s < 10 else f"{s:,.0f}" for s in means]
             total = f"{means.sum():,.0f}"
             title = [name_of(data), f"{protocol}, entropy"]
@@ -77,16 +83,17 @@ def ledger(records, settings):
 def overlap_table(records):
     """Write similarities with AL+FT after each round."""
     found = [r for r in select(records, "overlap") if r["loops"][1][0] == "AL+FT"]
-    rows = []
+    rows, n = [], len(found[0]["n_labeled"])
+    shown = np.unique(np.linspace(0, n - 1, min(n, COLUMNS)).round().astype(int))
     for r in found:
         (loop, strategy), (_, tuned) = r["loops"]
         means = np.mean(r["similarity"], axis=0)
-        values = [f"{v:.2f}" for v in means]
+        values = [f"{v:.2f}" for v in means[shown]]
         rows.append([name_of(r["data"]), f"{loop}, {strategy}", tuned, *values])
         if r is found[-1] or found[found.index(r) + 1]["data"] != r["data"]:
-            values = [f"{v:.2f}" for v in r["chance"]]
+            values = [f"{r['chance'][i]:.2f}" for i in shown]
             rows.append([name_of(r["data"]), "chance", tuned, *values])
-    labels = [f"{n:.0f}" for n in found[0]["n_labeled"]]
+    labels = [f"{found[0]['n_labeled'][i]:.0f}" for i in shown]
     return table(["data", "loop", "AL+FT by", *labels], rows)
 
 
@@ -135,3 +142,19 @@ def batch_table(records, settings):
     size = max(r["batch_size"] for r in select(records, "run"))
     head = [f"{m}, {n} a round" for m in ("AL+LR", "PRepAL") for n in (1, size)]
     return table(["data", "labels", *head], rows)
+
+
+def peer_table(records, peers):
+    """Write the seconds of PRepAL, and those of a peer's loop from single rounds."""
+    rows = []
+    for r in peers:
+        (own,) = ledger_table({"": ledger_runs(records, r["data"])["PRepAL"]}).mean
+        measured = ", ".join(
+            f"{i}: {fit + query:,.0f}" for i, _, fit, query in r["rounds"]
+        )
+        total, ours = r["fit"] + r["query"], own.sum()
+        seconds = [f"{x:,.0f}" for x in (r["fit"], r["query"], total)]
+        first = [name_of(r["data"]), f"{ours:,.0f}", measured]
+        rows.append([*first, *seconds, f"{total / ours:.1f}"])
+    head = ["data", "PRepAL, s", f"{peers[0]['library']}, s of rounds"]
+    return table([*head, "training, interpolated", "queries", "total", "ratio"], rows)
