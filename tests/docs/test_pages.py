@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = {
     page.relative_to(ROOT).as_posix(): page
-    for folder in ("start", "guides", "concepts", "about", "gallery")
+    for folder in ("start", "guides", "concepts", "about", "gallery", "results")
     for page in sorted((DOCS / folder).rglob("*"))
     if page.suffix in (".md", ".py")
 } | {
