@@ -68,6 +68,11 @@ def make_parser(doc, *more):
         help="run nothing, take the JSON in docs/results",
     )
     parser.add_argument(
+        "--add",
+        action="store_true",
+        help="run only what the JSON in docs/results lacks, and add it",
+    )
+    parser.add_argument(
         "--figures",
         action="store_true",
         help="only the figures, from the JSON in docs/results",
@@ -231,6 +236,22 @@ def run_grid(function, grid, folder, n_jobs=1):
         spent = perf_counter() - start
         print(f"{i}/{len(todo)} {spent:.0f} s {_key(cell)}", file=sys.stderr)
     return [{**cell, **done[_key(cell)]} for cell in grid]
+
+
+def missing(grid, kept):
+    """Return the cells of a grid of which no kept record is a result.
+
+    A record belongs to a cell if it has the same values where it has the cell's names.
+    """
+    found = {}
+    for record in kept:
+        found.setdefault((record.get("data"), record.get("seed")), []).append(record)
+
+    def has(cell):
+        own = found.get((cell.get("data"), cell.get("seed")), [])
+        return any(all(r.get(k, v) == v for k, v in cell.items()) for r in own)
+
+    return [cell for cell in grid if not has(cell)]
 
 
 def _key(cell):

@@ -29,7 +29,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from common import make_parser, run_grid, settle
+from common import make_parser, missing, run_grid, settle
 from eindor2020_cells import (
     MEASURES,
     SCENARIOS,
@@ -181,9 +181,9 @@ def check_paper(settings):
 def run(settings):
     """Run what is not finished."""
     function = partial(run_cell, settings, make_opener(settings))
-    grid = make_grid(settings)
+    grid = missing(make_grid(settings), settings.kept)
     results = run_grid(function, grid, settings.out, settings.n_jobs)
-    return condense(results, settings)
+    return settings.kept + condense(results, settings)
 
 
 def main():

@@ -158,7 +158,11 @@ def publish(settings, name, run, draw, make_tables, check):
     if settings.figures:
         draw(read_records(settings, name), settings)
         return
-    settings.provenance = provenance(settings)
+    settings.provenance, settings.kept = provenance(settings), []
+    if settings.add:
+        before = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
+        settings.kept = before["records"]
+        settings.provenance = f"{before['provenance']} Then: {settings.provenance}"
     records = read_records(settings, name) if settings.rebuild else run(settings)
     tables = make_tables(records, settings)
     draw(records, settings)

@@ -30,7 +30,7 @@ from argparse import Namespace
 from itertools import product
 
 import numpy as np
-from common import depth, make_parser, run_grid, settle
+from common import depth, make_parser, missing, run_grid, settle
 from pages import publish
 from wang_cells import make, run_cell
 from wang_tables import draw, make_tables
@@ -38,6 +38,7 @@ from wang_values import LARGE, TASKS, counted
 
 from skactive.bert import BertRegressor
 
+FIRST_SEEDS = 3  # that show whether a task is learned
 SCALES = {
     "smoke": {
         "data": ["docstrings_two_pairs", "docstrings_two", "docstrings_numbers"],
@@ -47,7 +48,8 @@ SCALES = {
         "n_test": 20,
         "n_plain": 20,
         "seeds": 2,
-        "rate_seeds": 2,
+        "rate_seeds": 1,
+        "other_rate_seeds": 2,
         "last": [1, 2],
         "rates": [1e-4, 1e-3],
         "head_lr": 1e-3,
@@ -64,8 +66,9 @@ SCALES = {
         "size": 500,
         "n_test": 400,
         "n_plain": 300,
-        "seeds": 12,
-        "rate_seeds": 6,
+        "seeds": 10,
+        "rate_seeds": 1,
+        "other_rate_seeds": 5,
         "last": [1, 2, 3],
         "rates": [1e-4, 1e-3],
         "head_lr": 1e-3,
@@ -84,6 +87,7 @@ SCALES = {
         "n_plain": 300,
         "seeds": 2,
         "rate_seeds": 2,
+        "other_rate_seeds": 2,
         "last": [1, 2, 3, 4],
         "rates": [2e-5, 1e-3],
         "head_lr": None,
@@ -133,33 +137,40 @@ def choose_rates(records, settings):
 
 
 def run(settings):
-    """Run both rates with the first seeds, and the better one with the others.
+    """Run both rates with the first seed, and the better one with the others.
 
-    Then an epoch of each setting that runs every layer, on the tasks that count.
+    After the first seeds, only tasks go on of which something was learned: with more
+    seeds at the better rate, with some seeds at the other one, and with an epoch of
+    each setting that runs every layer.
     """
 
     def function(**cell):
         return run_cell(settings, **cell)
 
+    records = list(settings.kept)
+
     def go(part, data, seeds, rates):
-        grid = make_grid(settings, part, data, seeds, rates)
-        return run_grid(function, grid, settings.out, settings.n_jobs)
+        grid = missing(make_grid(settings, part, data, seeds, rates), records)
+        records.extend(run_grid(function, grid, settings.out, settings.n_jobs))
 
     both = dict.fromkeys(list_settings(settings), settings.rates)
-    first, rest = np.split(np.arange(settings.seeds), [settings.rate_seeds])
-    records = go("main", settings.data, first.tolist(), both)
+    seeds, first = range(settings.seeds), min(settings.seeds, FIRST_SEEDS)
+    go("main", settings.data, range(settings.rate_seeds), both)
     settings.chosen = choose_rates(records, settings)
     rates = {k: [lr] for k, lr in settings.chosen.items()}
-    records += go("main", settings.data, rest.tolist(), rates)
+    go("main", settings.data, range(first), rates)
     counts = counted(records, settings)
-    return records + go("plain", counts, range(settings.seeds), rates)
+    go("main", counts, seeds, rates)
+    go("main", counts, range(min(settings.seeds, settings.other_rate_seeds)), both)
+    go("plain", counts, seeds, rates)
+    return records
 
 
 def check(records, settings, tables):
     """Fail where the shape of the results is not what the page needs."""
     main = [r for r in records if r["part"] == "main"]
     n = len(settings.data) * (1 + len(settings.last))
-    assert len(main) == n * (settings.rate_seeds + settings.seeds), len(main)
+    assert len(main) == n * (settings.other_rate_seeds + settings.seeds), len(main)
     assert len(records) - len(main) == n * settings.seeds, len(records)
     for r in main:
         n_epochs = len(r["seconds"])

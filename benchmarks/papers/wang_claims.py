@@ -180,7 +180,12 @@ def make_claims(records, settings):
         def change(records, settings, data, n_last, which=which):
             return np.mean([rate_change(records, settings, data, n) for n in which], 0)
 
-        if learned and settings.rate_seeds > 1:
+        both_rates = [
+            pick(records, settings, d, which[0], lr)
+            for d in learned
+            for lr in settings.rates
+        ]
+        if learned and min(map(len, both_rates)) > 1:
             found.append(
                 claim(text, paper, learned, which[0], change, kind=kind, unit="points")
             )

@@ -1,6 +1,7 @@
 """Verdicts on the claims of papers, checked against other libraries."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,33 @@ from statsmodels.stats.weightstats import DescrStatsW
 PAPERS = Path(__file__).parents[2] / "benchmarks" / "papers"
 
 
-@pytest.fixture(scope="module")
-def verdicts():
+def load(name):
+    """Import a module of the scripts."""
     sys.path.insert(0, str(PAPERS))
     try:
-        import verdicts
-
-        return verdicts
+        return import_module(name)
     finally:
         sys.path.remove(str(PAPERS))
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return load("verdicts")
+
+
+def test_only_what_no_record_has_is_run():
+    kept = [
+        {"data": "a", "seed": 0, "rate": 0.1, "score": 0.5},
+        {"data": "a", "seed": 1, "rate": 0.2, "score": 0.5},
+    ]
+    cells = [
+        {"data": data, "seed": seed, "rate": rate, "size": 7}
+        for data in ("a", "b")
+        for seed in (0, 1)
+        for rate in (0.1, 0.2)
+    ]
+    found = load("common").missing(cells, kept)
+    assert found == [c for i, c in enumerate(cells) if i not in (0, 3)]
 
 
 @pytest.fixture

@@ -260,7 +260,9 @@ def start(window, tmp_path):
     window.get_log("browser")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"]
+)
 @pytest.mark.parametrize("size", [(1300, 900), (390, 844), (640, 450)])
 def test_the_first_screen_has_no_violation(start, view, axe, size, scheme):
     view(*size, scheme)
