@@ -62,7 +62,7 @@ SCALES = {
     },
     "cpu": {
         "data": ["ag_news"],
-        "seeds": 3,
+        "seeds": 10,
         "n_test": 1000,
         "problem": {"n_pool": 2000},
         # Ours alone, with other settings: which, and how many seeds.
@@ -173,9 +173,11 @@ def run_all(settings):
         cells += [Cell(library, seed) for library in pythons]
         beside = [changes for changes, seeds in settings.beside if seed < seeds]
         cells += [Cell(OURS, seed, changes) for changes in beside]
+    kept = list(settings.kept)
+    done = {(r["library"], r["setting"], r["seed"]) for r in kept}
+    cells = [c for c in cells if (c.library, c.setting, c.seed) not in done]
     work = Parallel(n_jobs=settings.n_jobs, prefer="threads")
     found = work(delayed(run)(c, pythons[c.library], settings) for c in cells)
-    kept = []
     for cell, record in zip(cells, found, strict=True):
         record.pop("queried", None)
         kept.append({"setting": cell.setting, **record})
