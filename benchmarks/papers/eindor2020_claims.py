@@ -149,7 +149,8 @@ def pays(key):
             np.array([means(runs, name) for runs in groups]) for name in (key, "f1")
         )
         both = zip(measure.T, score.T, strict=True)
-        return np.array([spearmanr(a, b).statistic for a, b in both])
+        found = [spearmanr(a, b).statistic for a, b in both]
+        return np.nan_to_num(found)  # where all have the same
 
     return difference
 
@@ -207,7 +208,7 @@ def scores_differ(groups):
         {},
         shown=f"F1 over {len(scores)} pairs, Friedman's test; best on: "
         + ", ".join(f"{s} {n}" for s, n in counts.items()),
-        p_value=1.0 if test is None else test.pvalue,
+        p_value=1.0 if test is None else float(np.nan_to_num(test.pvalue, nan=1.0)),
         holds=True,
     )
 
