@@ -81,25 +81,23 @@ class Claim:
         differs, within, beyond = self.p_values()
         return min(1.0, 2 * min(beyond if self.kind == "alike" else differs, within))
 
-    def verdict(self, corrected):
-        """Decide, given the corrected p of the claim."""
-        if corrected >= ALPHA:
+    def verdict(self, level):
+        """Decide, given the largest p of a test that the correction lets decide."""
+        if self.p_claim() > level:
             return "cannot tell"
         if self.p_value is not None:
             return "holds" if self.holds else "does not hold"
         differs, within, beyond = self.p_values()
         if self.kind == "alike":
             return "holds" if within < beyond else "does not hold"
+        is_different, is_small = 2 * differs <= level, 2 * within <= level
         if self.kind == "same":
-            return "does not hold" if 2 * differs < ALPHA else "holds"
-        if differs < within or 2 * differs < ALPHA:
-            is_small = 2 * within < ALPHA
-            is_above = self.numbers[0] > self.limit
-            holds = is_above == (self.kind == "more")
-            if not holds:
-                return "does not hold"
-            return f"holds, by less than {self.room()}" if is_small else "holds"
-        return f"no difference above {self.room()}"
+            return "does not hold" if is_different else "holds"
+        if not is_different:
+            return f"no difference above {self.room()}"
+        if (self.numbers[0] > self.limit) != (self.kind == "more"):
+            return "does not hold"
+        return f"holds, by less than {self.room()}" if is_small else "holds"
 
     def room(self):
         """Write the margin with its unit."""
@@ -169,12 +167,11 @@ def stratified(values):
 
 
 def judge(claims):
-    """Return for each claim its corrected p, its verdict, and alpha where it fell."""
+    """Return for each claim its corrected p and verdict, and the level of a test."""
     p_values = np.array([claim.p_claim() for claim in claims])
     corrected = false_discovery_control(p_values)
-    verdicts = [c.verdict(q) for c, q in zip(claims, corrected, strict=True)]
-    n_decided = max(1, sum(v != "cannot tell" for v in verdicts))
-    return corrected, verdicts, ALPHA * n_decided / len(claims)
+    level = ALPHA * max(1, np.sum(corrected <= ALPHA)) / len(claims)
+    return corrected, [claim.verdict(level) for claim in claims], level
 
 
 def claims_table(claims):
