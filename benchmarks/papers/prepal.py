@@ -27,7 +27,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import make_parser, run_grid, settle
+from common import make_parser, missing, run_grid, settle
 from pages import publish
 from prepal_cells import encode, make_light, make_tuned, open_encoder, run_cell
 from prepal_figures import LOOP, draw
@@ -288,15 +288,43 @@ def settle_own(args):
 def run(settings):
     """Run what is not finished."""
     encodings, grid = make_grid(settings)
+    grid = missing(grid, [r | schedule_of(r, settings) for r in settings.kept])
     open_encoder("second", settings)  # before workers want it
 
     out, n_jobs = settings.out, settings.n_jobs
     encodings = run_grid(partial(encode, settings), encodings, out, n_jobs)
     results = run_grid(partial(run_cell, settings), grid, out, n_jobs)
-    records = condense(encodings, results, settings)
+    records = merge(settings.kept, condense(encodings, results, settings))
     if path := getattr(settings, "peer_rounds", None):
         rounds = json.loads(path.read_text(encoding="utf-8"))
         records += [{"kind": "peer", **r} for r in rounds]
+    return records
+
+
+def schedule_of(record, settings):
+    """Tell the schedule of a kept run from its numbers of labels."""
+    if record["kind"] != "run":
+        return {}
+    first, size = settings.schedule["n_initial"], record["batch_size"]
+    n_rounds = (record["n_labeled"][-1] - first) // size
+    schedule = {"n_initial": first, "n_rounds": n_rounds, "batch_size": size}
+    return {"schedule": schedule}
+
+
+def merge(kept, new):
+    """Add records to those that are kept; an overlap has the seeds of both."""
+    names = {"encoding": ("data", "encoder"), "overlap": ("data", "loops")}
+    records, places = [dict(r) for r in kept], {}
+    for i, r in enumerate(records):
+        if r["kind"] in names:
+            places[json.dumps([r[n] for n in names[r["kind"]]])] = i
+    for r in new:
+        key = json.dumps([r[n] for n in names.get(r["kind"], ())])
+        if r["kind"] not in names or key not in places:
+            records.append(r)
+        elif r["kind"] == "overlap":
+            own = records[places[key]]
+            own["similarity"] = own["similarity"] + r["similarity"]
     return records
 
 
