@@ -27,9 +27,9 @@ SCRIPTS = {
 QUOTED = [
     ("hart", "loses 1.8 points", "tests", "unfrozen", 1, "-0.018 "),
     ("hart", "and 1.1 to the one", "tests", "last two layers", 1, "-0.011 "),
-    ("wang", "46 to 81 %", "means", "small: STS-B | last 3", 4, "46"),
-    ("wang", "46 to 81 %", "means", "large: SST-2, SNLI | last 1", 4, "81"),
-    ("wang", "28 points on STS-B", "means", "small: STS-B | last 1", 2, "27.6"),
+    ("wang", "50 to 81 %", "means", "small: STS-B | last 3", 4, "50"),
+    ("wang", "50 to 81 %", "means", "small: STS-B | last 1", 4, "81"),
+    ("wang", "28 points on STS-B", "means", "small: STS-B | last 1", 2, "28.3"),
     ("eindor2020", "takes 1.0 to 2.0 times", "times", "Dropout", 9, "1.0"),
     ("eindor2020", "takes 1.0 to 2.0 times", "times", "EGL", 9, "2.0"),
     ("griesshaber2020", "saves about 36 %", "seconds", "3 | 2", 6, "36 ± "),
