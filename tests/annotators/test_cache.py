@@ -149,6 +149,7 @@ def test_an_answer_is_on_the_disk_before_the_next_request(make, tmp_path):
     assert n_kept == list(range(30))
 
 
+@pytest.mark.slow
 def test_a_killed_process_repeats_no_request(serve, make, tmp_path):
     path = tmp_path / "answers.jsonl"
     server = serve()

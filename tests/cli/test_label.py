@@ -229,6 +229,7 @@ def test_a_renamed_class_is_not_added_again(table):
         project.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_given", [0, 8])
 def test_classes_are_added_to_several_per_text(label, several, tmp_path, n_given):
     table = several("joined", n_given)
@@ -648,6 +649,7 @@ def _read_names(out, form, row):
     return sorted(name for name in names if name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["columns", "joined", "json"])
 def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
     table = several(form)
@@ -746,6 +748,7 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
     assert "'regression' must be False" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
     monkeypatch.setattr("skactive.cli._model._LEAST_OF_SEVERAL", 10)
     names = ["good", "new", "red"]
@@ -802,6 +805,7 @@ def server():
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_language_model_answers_in_the_background(label, columns, tmp_path, server):
     write_table(tmp_path / "m.csv", columns)
     options = ["--machine", server.url, "--machine-model", "tiny"]

@@ -91,6 +91,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_first_screen_chooses_really_works(label, table, kind):
     def begin(post):

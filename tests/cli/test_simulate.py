@@ -70,6 +70,7 @@ def last_error(capsys):
     return error
 
 
+@pytest.mark.slow
 def test_a_simulation_reports_continues_and_keeps_its_settings(
     command, tmp_path, capsys
 ):

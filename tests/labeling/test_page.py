@@ -89,6 +89,7 @@ def _label_by_keyboard(page, served, truth, n):
     return typed
 
 
+@pytest.mark.slow
 def test_label_by_keyboard_with_a_killed_server(window, tmp_path, free_port):
     truth = {
         f"a {what} {where}, number {i}": name
@@ -584,6 +585,7 @@ def test_space_after_a_dialog_that_the_mouse_opened(open_page):
     assert page.focus == "History"
 
 
+@pytest.mark.slow
 def test_what_a_screen_reader_hears(open_page):
     page = open_page()
 

@@ -326,7 +326,9 @@ DONE = RESULT | {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"]
+)
 def test_the_end_shows_what_is_written(open_page, view, axe, scheme):
     page = open_page(noise=["ERR_", "Failed to load", "503"])
     view(1300, 900, scheme)

@@ -283,6 +283,7 @@ def test_html_in_a_text_is_explained_as_text(open_page):
     assert not page.all(".entry .excerpt b")
 
 
+@pytest.mark.slow
 def test_how_good_it_is_and_more_of_a_class(open_page, axe):
     page = open_page(session={"audit_every": 2})
     page.open("Quality")

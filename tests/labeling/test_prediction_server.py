@@ -266,6 +266,7 @@ def test_more_texts_than_may_wait_are_refused(monkeypatch):
         second.join()
 
 
+@pytest.mark.slow
 def test_more_clients_may_stay_connected_than_on_the_page():
     with PredictionServer(Gate(), TOKEN) as server:
         clients = [httpx.Client() for _ in range(MOST_WAITING + 20)]

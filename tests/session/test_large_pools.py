@@ -67,6 +67,7 @@ def kept_bytes(learner, X, ids, path):
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

@@ -285,6 +285,7 @@ def test_each_data_set_is_encoded_first():
     assert all(run.ledger["precomputation"] > 0 for run in runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "cache", "expected"),
     [("loky", "memory", 0), ("loky", "folder", 3), ("threading", "memory", 3)],
