@@ -169,10 +169,10 @@ def draw(records, settings):
 
     data = settings.data
     figure, axes = plt.subplots(
-        3, len(data), figsize=(3.2 * len(data) + 1.4, 8), squeeze=False
+        len(data), 3, figsize=(11, 2.4 * len(data)), squeeze=False
     )
     styles = {}
-    for ax, (scenario, name) in zip(axes.flat, product(SCENARIOS, data), strict=True):
+    for ax, (name, scenario) in zip(axes.flat, product(data, SCENARIOS), strict=True):
         if (name, scenario) not in pairs(records):
             ax.remove()
             continue
