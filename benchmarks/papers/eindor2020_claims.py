@@ -26,7 +26,7 @@ def make_claims(records, settings):
     def over(title, scenarios, difference, paper, **options):
         """Make a claim on the pairs of some scenarios, each of the same weight."""
         own = {
-            f"{data}, {scenario}": runs
+            data if len(scenarios) == 1 else f"{data}, {scenario}": runs
             for (data, scenario), runs in groups.items()
             if scenario in scenarios
         }

@@ -175,20 +175,19 @@ def judge(claims):
 
 
 def claims_table(claims):
-    """Write the claims with their verdicts."""
+    """Write the claims with their verdicts, and what an open one would cost."""
     rows = []
-    corrected, verdicts, alpha = judge(claims)
+    corrected, verdicts, level = judge(claims)
     for claim, q, verdict in zip(claims, corrected, verdicts, strict=True):
-        more = ["", "", ""]
+        p = f"p = {q:.3f}" if q >= 0.001 else "p < 0.001"
+        end = f"**{verdict}**, {p}"
         if verdict == "cannot tell" and claim.values:
-            n = claim.seeds_needed(alpha)
+            n = claim.seeds_needed(level)
             hours = (n - claim.n_seeds) * claim.seconds / 3600
-            power = f"{claim.power(claim.n_seeds, alpha):.0%}"
-            more = [power.replace("%", " %"), str(n), f"{hours:,.1f}"]
-        shown = f"p = {q:.3f}" if q >= 0.001 else "p < 0.001"
-        rows.append([claim.text, claim.paper, said(claim), shown, verdict, *more])
-    head = ["claim", "paper", "here", "corrected", "verdict"]
-    return table([*head, "power", "seeds for 80 %", "hours"], rows)
+            power = 100 * claim.power(claim.n_seeds, level)
+            end += f"; power {power:.0f} %, for 80 % {n} seeds, {hours:,.1f} hours"
+        rows.append([claim.text, claim.paper, said(claim), end])
+    return table(["claim", "paper", "here", "verdict"], rows)
 
 
 def summary_table(claims):
