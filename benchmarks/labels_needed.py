@@ -189,6 +189,17 @@ def play(name, data, change, seed, args):
     return [record | {"queried": queried}]
 
 
+def make_final(name, seed, args):
+    """Return the recommended final model, trained for an epoch in the smoke."""
+    model = make_final_classifier(
+        make_pipeline(name, args),
+        get_model_path(),
+        max_length=max_length(name),
+        random_state=seed,
+    )
+    return model.set_params(other__max_epochs=1) if args.smoke else model
+
+
 def finish(name, data, queried, seed, args):
     """Train the final model on the first labels of a run; three records."""
     X, y, X_test, y_test = data["texts"]
@@ -196,14 +207,7 @@ def finish(name, data, queried, seed, args):
     X, y = X[rows], y[rows]
     rounds = {change: [] for change in FINAL}
     for n in [n for n in TUNED if n <= args.most] or [args.most]:
-        model = make_final_classifier(
-            make_pipeline(name, args),
-            get_model_path(),
-            max_length=max_length(name),
-            random_state=seed,
-        )
-        if args.smoke:
-            model.set_params(other__max_epochs=1)
+        model = make_final(name, seed, args)
         others = np.setdiff1d(np.arange(len(X)), queried[:n])
         with threadpool_limits(limits=1):
             start = process_time()

@@ -256,6 +256,12 @@ def run_grid(function, grid, folder, n_jobs=1):
     return [{**cell, **done[_key(cell)]} for cell in grid]
 
 
+def run_missing(function, grid, settings):
+    """Run the cells that neither a kept record nor the folder has the result of."""
+    grid = missing(grid, settings.kept)
+    return run_grid(function, grid, settings.out, settings.n_jobs)
+
+
 def missing(grid, kept):
     """Return the cells of a grid of which no kept record is a result.
 

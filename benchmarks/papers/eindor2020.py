@@ -29,7 +29,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from common import make_parser, missing, run_grid, settle
+from common import make_parser, run_missing, settle
 from eindor2020_cells import (
     MEASURES,
     SCENARIOS,
@@ -181,8 +181,7 @@ def check_paper(settings):
 def run(settings):
     """Run what is not finished."""
     function = partial(run_cell, settings, make_opener(settings))
-    grid = missing(make_grid(settings), settings.kept)
-    results = run_grid(function, grid, settings.out, settings.n_jobs)
+    results = run_missing(function, make_grid(settings), settings)
     return settings.kept + condense(results, settings)
 
 

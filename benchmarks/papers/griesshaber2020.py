@@ -27,7 +27,7 @@ scale are ours, after Devlin et al.
 from functools import partial
 
 import numpy as np
-from common import depth, make_parser, missing, run_grid, settle
+from common import depth, make_parser, run_missing, settle
 from griesshaber2020_cells import freeze_of, make, run_cell
 from griesshaber2020_figures import draw
 from griesshaber2020_tables import make_tables
@@ -160,8 +160,7 @@ def settle_own(args):
 def run(settings):
     """Run what is not finished."""
     function = partial(run_cell, settings)
-    grid = missing(make_grid(settings), settings.kept)
-    found = run_grid(function, grid, settings.out, settings.n_jobs)
+    found = run_missing(function, make_grid(settings), settings)
     return settings.kept + condense(found)
 
 

@@ -22,7 +22,7 @@ from functools import lru_cache
 from time import process_time
 
 import numpy as np
-from common import DEVLIN, depth, load, make_parser, missing, run_grid, settle
+from common import DEVLIN, depth, load, make_parser, run_missing, settle
 from hart_tables import draw, make_tables
 from pages import publish
 from sklearn.feature_extraction.text import (
@@ -208,8 +208,7 @@ def run(settings):
     def function(**cell):
         return run_cell(settings, **cell)
 
-    grid = missing(make_grid(settings), settings.kept)
-    return settings.kept + run_grid(function, grid, settings.out, settings.n_jobs)
+    return settings.kept + run_missing(function, make_grid(settings), settings)
 
 
 def main():

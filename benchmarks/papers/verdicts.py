@@ -67,7 +67,8 @@ class Claim:
         mean, error, df = self.numbers
         away = mean - self.limit
         if not error:
-            return (float(not away), float(abs(away) >= self.margin), 1.0)
+            small = abs(away) < self.margin
+            return float(not away), float(not small), float(small)
         differs = 2 * t.sf(abs(away) / error, df)
         if self.limit and self.kind != "alike":  # a limit has its room already
             return differs, 1.0, 1.0
@@ -135,7 +136,7 @@ def compare(text, paper, groups, difference, **options):
     ----------
     text, paper : str
     groups : dict of str to list of list of dict
-        For each data set, groups of runs by seed.
+        For each data set, groups of runs by seed; the seeds that all groups have count.
     difference : callable
         `difference(*groups)` returns one value per seed.
     **options
@@ -143,10 +144,11 @@ def compare(text, paper, groups, difference, **options):
     """
     values, seconds = {}, 0.0
     for name, runs in groups.items():
-        n = min(map(len, runs))
-        values[name] = difference(*(group[:n] for group in runs))
-        distinct = {id(r): r["processor"] for group in runs for r in group[:n]}
-        seconds += sum(distinct.values()) / n
+        seeds = set.intersection(*({r["seed"] for r in group} for group in runs))
+        both = [[r for r in group if r["seed"] in seeds] for group in runs]
+        values[name] = difference(*both)
+        distinct = {id(r): r["processor"] for group in both for r in group}
+        seconds += sum(distinct.values()) / len(seeds)
     return Claim(text, paper, values, seconds=seconds, **options)
 
 

@@ -592,6 +592,7 @@ def test_what_a_screen_reader_hears(open_page):
     def hear(key, words):
         page.press(key)
         page.until(lambda: page.text("[role=status]") == words)
+        assert page.text("[role=status]") == words
 
     hear("f", "Flagged.")
     hear("f", "The flag was removed.")
