@@ -50,7 +50,10 @@ def measure(settings, data, library, python):
         problem = {**settings.problem, "n_initial": n, "rounds": 1}
         own = Namespace(**{**vars(settings), "data": [data]})
         make_problem(own, **problem).write(settings.out / f"problem{cell.setting}.json")
-        cpu = run_cell(cell, python, settings)["cpu"]
+        done = run_cell(cell, python, settings)
+        if "error" in done:
+            raise SystemExit(f"{library} has failed: {done['error']}")
+        cpu = done["cpu"]
         fit = cpu["fit"] * n / (2 * n + batch)
         rounds.append([i + 1, n, round(fit, 2), round(cpu["query"], 2)])
     return rounds

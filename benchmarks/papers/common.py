@@ -141,7 +141,7 @@ def make_tiny(folder):
             torch.manual_seed(0)
             BertModel(config).save_pretrained(folder)
         AutoTokenizer.from_pretrained(minilm()).save_pretrained(folder)
-    return str(folder)
+    return str(folder.resolve())  # for processes in other folders, too
 
 
 def depth(model):

@@ -66,6 +66,7 @@ SCALES = {
         "data": DATA,
         "strategies": STRATEGIES,
         "seeds": 10,
+        "tuned_seeds": 5,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
         "training": SMALL,
