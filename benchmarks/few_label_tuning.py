@@ -123,8 +123,8 @@ def run(settings):
     """Run what is not finished."""
     grid = [
         {"data": d, "labels": n, "change": change, "seed": seed}
-        for d in settings.data
         for seed in range(settings.seeds)
+        for d in settings.data
         for n, change in [
             *((n, None) for n in settings.labels),
             *((settings.changed_at, change) for change in settings.changes),

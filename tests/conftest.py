@@ -11,6 +11,9 @@ from pathlib import Path
 # their own number.
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+# Without a network, the hub's client tries for a minute to reach a model that is not
+# there. It reads this when it is imported.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

@@ -5,9 +5,9 @@
     python benchmarks/papers/hart.py --scale paper --device cuda
     python benchmarks/papers/hart.py --rebuild --page   # the tables again
 
-Two parts. On all tweets, with the same ten folds: logistic regression on TF-IDF,
-counts and hashed counts (table 1), and on features of the frozen encoder, from its last
-layer and from its last four. On one split: the encoder frozen under a dense layer,
+Two parts. On all tweets, with the same ten folds, drawn ten times: logistic regression
+on TF-IDF, counts and hashed counts (table 1), and on features of the frozen encoder,
+from its last layer and from its last four. On one split: the encoder frozen under a dense layer,
 trained whole, and in its last two layers only, each from ten initializations (table 2);
 AdamW, 5e-5, polynomial decay.
 
@@ -42,6 +42,7 @@ SCALES = {
         "data": ["docstrings_two"],
         "seeds": 2,
         "n_folds": 2,
+        "n_repeats": 2,
         "n_pool": 60,
         "n_test": 40,
         "pooling": "mean",
@@ -54,6 +55,7 @@ SCALES = {
         "data": ["disaster_tweets"],
         "seeds": 30,
         "n_folds": 10,
+        "n_repeats": 10,
         "n_pool": 1000,
         "n_test": 1500,
         "pooling": "mean",
@@ -66,6 +68,7 @@ SCALES = {
         "data": ["disaster_tweets"],
         "seeds": 10,
         "n_folds": 10,
+        "n_repeats": 10,
         "n_pool": None,
         "n_test": None,
         "pooling": "cls",
@@ -137,8 +140,9 @@ def run_cell(settings, *, data, part, model, index, n_pool, epochs):
     X, y, X_test, y_test = read(data, settings.n_test)
     if part == "folds":
         X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
-        folds = StratifiedKFold(settings.n_folds, shuffle=True, random_state=0)
-        train, test = list(folds.split(X, y))[index]
+        repeat, fold = divmod(index, settings.n_folds)
+        folds = StratifiedKFold(settings.n_folds, shuffle=True, random_state=repeat)
+        train, test = list(folds.split(X, y))[fold]
         X, y, X_test, y_test = X[train], y[train], X[test], y[test]
     X, y = X[:n_pool], y[:n_pool]
     if model in TUNED:
@@ -165,7 +169,8 @@ def make_grid(settings):
     """List what to run: (folds of all texts, one split) times models."""
     linear = (*SPARSE, *LAYERS)
     size, epochs = settings.n_pool, settings.epochs
-    runs = [("folds", m, None, i) for m in linear for i in range(settings.n_folds)]
+    n_folds = settings.n_folds * settings.n_repeats
+    runs = [("folds", m, None, i) for m in linear for i in range(n_folds)]
     runs += [("split", m, size, 0) for m in linear]
     runs += [("split", m, size, i) for m in TUNED for i in range(settings.seeds)]
     names = ("part", "model", "n_pool", "index")
@@ -179,7 +184,8 @@ def make_grid(settings):
 def check(records, settings, tables):
     """Fail where the shape of the results is not what the page needs."""
     n_linear = len(SPARSE) + len(LAYERS)
-    n_runs = n_linear * (settings.n_folds + 1) + len(TUNED) * settings.seeds
+    n_folds = settings.n_folds * settings.n_repeats
+    n_runs = n_linear * (n_folds + 1) + len(TUNED) * settings.seeds
     assert len(records) == n_runs * len(settings.data), len(records)
     scores = np.array([[r[k] for k in ("accuracy", "f1", "f1_other")] for r in records])
     assert ((scores >= 0) & (scores <= 1)).all()
@@ -191,7 +197,7 @@ def check(records, settings, tables):
     paper = make_parser(__doc__).parse_args(["--scale", "paper"])
     paper.out = settings.out
     paper = settle(paper, SCALES)
-    assert len(make_grid(paper)) == 5 * 11 + 3 * 10
+    assert len(make_grid(paper)) == 5 * 101 + 3 * 10
     tuned = make_tuned("last two layers", 12, 9, paper).get_params()
     expected = {"model": "bert-base-uncased", "freeze": 10, "lr": 5e-5, "head_lr": None}
     expected |= {"schedule": "polynomial", "max_epochs": 3, "random_state": 9}

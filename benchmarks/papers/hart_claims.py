@@ -10,11 +10,16 @@ def pick(records, part, model, key="accuracy"):
     return np.array([r[key] for r in sorted(found, key=lambda r: r["index"])])
 
 
-def make_claims(records):
-    """List the claims with what was measured; differences are in points."""
+def make_claims(records, n_folds):
+    """List the claims with what was measured; differences are in points.
+
+    A repetition of the folds counts once, with the mean of its folds.
+    """
 
     def difference(part, a, b, key="accuracy", spread=False):
         first, second = (100 * pick(records, part, m, key) for m in (a, b))
+        if part == "folds":
+            first, second = (x.reshape(-1, n_folds).mean(1) for x in (first, second))
         if spread:
             first, second = deviations(first), deviations(second)
         n = max(len(first), len(second))

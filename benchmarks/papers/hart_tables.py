@@ -24,7 +24,7 @@ PAPER_TESTS = {
 
 def make_tables(records, settings):
     """Claims, tables 1 and 2 of the paper, and the tests of table 2."""
-    claims = make_claims(records)
+    claims = make_claims(records, settings.n_folds)
     linear = dict.fromkeys(r["model"] for r in records if r["part"] == "folds")
     models = dict.fromkeys(r["model"] for r in records)
     tuned = [model for model in models if model not in linear]
