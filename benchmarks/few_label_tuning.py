@@ -9,7 +9,8 @@ model (make_text_classifier, with 2,000 unlabeled texts), the recommended fine-t
 on the labels (make_fine_tuned_classifier), and their average (make_final_classifier).
 With 64 labels, one setting of the fine-tuning at a time is changed: optimizer steps,
 rates, frozen layers, or pseudo-labels of the loop's model as well (SelfTraining).
-Paired over the seeds, corrected by Holm over all cells of a table. `SCALES` has sizes.
+Differences are paired by seed, their means are over the data sets, and p are corrected
+by Holm over the rows of a table. `SCALES` has sizes.
 """
 
 from functools import lru_cache, partial
@@ -18,7 +19,8 @@ from time import process_time
 import numpy as np
 from labels_needed import load
 from papers.common import make_parser, run_missing, settle
-from papers.pages import figure_path, mean_std, publish, said, table
+from papers.pages import figure_path, mean_std, publish, stratified, table
+from scipy.stats import t
 
 from skactive import (
     make_final_classifier,
@@ -148,18 +150,23 @@ def pick(records, data, labels, name):
     return np.array([100 * r["scores"][name] for r in found])
 
 
-def compare(records, cells, head):
-    """Paired tests: cells of (data, labels, name, other), a row each."""
-    pairs = [
-        (pick(records, d, n, name), pick(records, d, n, other))
-        for d, n, name, other in cells
-    ]
-    p_values = holm([paired_t(a, b).p_value for a, b in pairs])
-    rows = [
-        [d, n, f"{name} less {other}", said(a - b), f"{p:.3f}"]
-        for (d, n, name, other), (a, b), p in zip(cells, pairs, p_values, strict=True)
-    ]
-    return table(head, rows)
+def compare(records, cells, settings):
+    """Test the means over the data sets: cells of (labels, name, other), a row each."""
+    found, p_values = [], []
+    for n, name, other in cells:
+        points = {
+            d: pick(records, d, n, name) - pick(records, d, n, other)
+            for d in settings.data
+        }
+        mean, error, df = stratified(points)
+        p_values.append(2 * t.sf(abs(mean) / error, df) if error else float(not mean))
+        reach = t.isf(0.025, df) * error
+        figures = f"{mean:+.1f} [{mean - reach:+.1f}, {mean + reach:+.1f}]"
+        each = [f"{values.mean():+.1f}" for values in points.values()]
+        found.append([n, f"{name} less {other}", figures, *each])
+    shown = [f"{p:.3f}" if p >= 0.001 else "< 0.001" for p in holm(p_values)]
+    rows = [[*row, p] for row, p in zip(found, shown, strict=True)]
+    return table(["labels", "difference", "points", *settings.data, "p (Holm)"], rows)
 
 
 def make_tables(records, settings):
@@ -170,9 +177,7 @@ def make_tables(records, settings):
             cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
             rows.append([d, name, *cells])
     at = settings.changed_at
-    every = [(d, n) for d in settings.data for n in settings.labels]
-    head = ["data", "labels", "difference", "points", "p (Holm)"]
-    changed, whole = [], []
+    whole = []
     for change in [None, *settings.changes]:
         own = [r for r in records if r["change"] == change and r["labels"] == at]
         seconds = [
@@ -180,23 +185,18 @@ def make_tables(records, settings):
             for d in settings.data
         ]
         whole.append([change or "recommended, averaged", *seconds])
-        changed += [
-            (d, at, change, "fine-tuned") for d in settings.data if change is not None
-        ]
     return {
         "accuracy": table(
             ["data", "model", *(f"{n} labels" for n in settings.labels)], rows
         ),
         "tests": compare(
             records,
-            [
-                (d, n, *names)
-                for d, n in every
-                for names in (("fine-tuned", "loop"), ("averaged", "loop"))
-            ],
-            head,
+            [(n, name, "loop") for name in MEMBERS[1:] for n in settings.labels],
+            settings,
         ),
-        "changes": compare(records, changed, head),
+        "changes": compare(
+            records, [(at, c, "fine-tuned") for c in settings.changes], settings
+        ),
         "seconds": table([f"{at} labels, processor seconds", *settings.data], whole),
     }
 
@@ -225,8 +225,8 @@ def draw_picture(records, settings):
         at = settings.changed_at
         own = pick(records, data, at, "fine-tuned")
         tests = [paired_t(pick(records, data, at, c), own) for c in settings.changes]
-        middle = [t.difference for t in tests]
-        reach = [t.interval[1] - t.difference for t in tests]
+        middle = [test.difference for test in tests]
+        reach = [test.interval[1] - test.difference for test in tests]
         places = range(len(tests))
         below.errorbar(middle, places, xerr=reach, fmt="o", color="black")
         below.axvline(0, color="0.6", linewidth=1)

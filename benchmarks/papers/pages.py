@@ -38,6 +38,17 @@ def said_interval(test, digits=1):
     return f"[{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
+def stratified(values):
+    """Return the mean over data sets, its standard error, and degrees of freedom."""
+    groups = [np.asarray(v, dtype=float) for v in values.values()]
+    parts = np.array([v.var(ddof=1) / len(v) for v in groups])
+    mean = float(np.mean([v.mean() for v in groups]))
+    error = float(np.sqrt(parts.sum())) / len(groups)
+    freedom = np.array([len(v) - 1 for v in groups])
+    df = parts.sum() ** 2 / (parts**2 / freedom).sum() if error else freedom.sum()
+    return mean, error, float(df)
+
+
 def table(head, rows):
     """Return the lines of a Markdown table.
 

@@ -13,7 +13,7 @@ claim, and the p of all claims of a page are corrected by Benjamini and Hochberg
 from dataclasses import dataclass, field
 
 import numpy as np
-from pages import table
+from pages import stratified, table
 from scipy.stats import false_discovery_control, nct, t
 
 ALPHA, POWER, MOST_SEEDS = 0.05, 0.8, 10_000
@@ -155,17 +155,6 @@ def compare(text, paper, groups, difference, **options):
 def deviations(scores):
     """Distances from the median over the runs, which Brown and Forsythe compare."""
     return np.abs(scores - np.median(scores, axis=0))
-
-
-def stratified(values):
-    """Return the mean over data sets, its standard error, and degrees of freedom."""
-    groups = [np.asarray(v, dtype=float) for v in values.values()]
-    parts = np.array([v.var(ddof=1) / len(v) for v in groups])
-    mean = float(np.mean([v.mean() for v in groups]))
-    error = float(np.sqrt(parts.sum())) / len(groups)
-    freedom = np.array([len(v) - 1 for v in groups])
-    df = parts.sum() ** 2 / (parts**2 / freedom).sum() if error else freedom.sum()
-    return mean, error, float(df)
 
 
 def judge(claims):

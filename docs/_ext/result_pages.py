@@ -24,6 +24,7 @@ RESULTS = ROOT / "docs" / "results"
 # The script that draws the pictures of each file of numbers.
 SCRIPTS = {
     "eindor2020": "papers/eindor2020.py",
+    "few_label_fine_tuning": "few_label_tuning.py",
     "griesshaber2020": "papers/griesshaber2020.py",
     "hart": "papers/hart.py",
     "labels_needed": "labels_needed.py",
