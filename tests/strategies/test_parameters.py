@@ -176,7 +176,13 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n == "perceptron_ensemble"))
+        for n in BUILTIN
+    ],
+)
 def test_any_value_of_any_parameter_works_or_is_named(name):
     case = make_case(n=12, k=2)
     unnamed = []
