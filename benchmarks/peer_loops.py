@@ -184,11 +184,16 @@ def run_all(settings):
     return kept
 
 
+def finished(record):
+    """Return what a loop left; stop where it failed."""
+    if "error" in record:
+        raise SystemExit(f"{record['library']} has failed: {record['error']}")
+    return record
+
+
 def check(records, settings, tables):
     """Stop unless all loops are whole, are in the tables, and ours is PRepAL."""
-    for record in records:
-        if "error" in record:
-            raise SystemExit(f"{record['library']} has failed: {record['error']}")
+    for record in map(finished, records):
         begin = f"| {record['library']} |"
         for title in ("scores", "seconds", "versions"):
             assert any(row.startswith(begin) for row in tables[title]), title

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from papers.common import make_parser, settle
-from peer_loops import OURS, Cell, find_pythons, make_problem
+from peer_loops import OURS, Cell, find_pythons, finished, make_problem
 from peer_loops import run as run_cell
 
 SCALES = {
@@ -50,10 +50,7 @@ def measure(settings, data, library, python):
         problem = {**settings.problem, "n_initial": n, "rounds": 1}
         own = Namespace(**{**vars(settings), "data": [data]})
         make_problem(own, **problem).write(settings.out / f"problem{cell.setting}.json")
-        done = run_cell(cell, python, settings)
-        if "error" in done:
-            raise SystemExit(f"{library} has failed: {done['error']}")
-        cpu = done["cpu"]
+        cpu = finished(run_cell(cell, python, settings))["cpu"]
         fit = cpu["fit"] * n / (2 * n + batch)
         rounds.append([i + 1, n, round(fit, 2), round(cpu["query"], 2)])
     return rounds

@@ -5,11 +5,11 @@
     python benchmarks/papers/hart.py --scale paper --device cuda
     python benchmarks/papers/hart.py --rebuild --page   # the tables again
 
-Two parts. On all tweets, with the same ten folds, drawn ten times: logistic regression
-on TF-IDF, counts and hashed counts (table 1), and on features of the frozen encoder,
-from its last layer and from its last four. On one split: the encoder frozen under
-a dense layer, trained whole, and in its last two layers only, each from several
-initializations (table 2); AdamW, 5e-5, polynomial decay.
+Two parts. On all tweets, in ten repetitions of ten folds: logistic regression on
+TF-IDF, counts and hashed counts (table 1), and on features of the frozen encoder, from
+its last layer and from its last four. On one split: the encoder frozen under a dense
+layer, trained whole, and in its last two layers only, each from several initializations
+(table 2); AdamW, 5e-5, polynomial decay.
 
 At the cpu scale the encoder is all-MiniLM-L6-v2 with mean pooling. The models of table
 2 get 1,000 labeled tweets, and so do sparse models for comparison; the head

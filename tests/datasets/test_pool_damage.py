@@ -90,7 +90,7 @@ def test_a_file_that_lacks_something_is_an_error_that_names_it(table, suffix):
         _text_file.TextFile(pool).open()
 
 
-@pytest.mark.parametrize("name", ["../x.arrow", "x.arrow", "/tmp/x.arrow", 5, None])
+@pytest.mark.parametrize("name", ["../x.arrow", "x.arrow", "/x.arrow", 5, None])
 def test_no_other_file_is_opened_in_place_of_a_pool(table, name):
     found, other = find(table, ".arrow"), table.parent / "x.arrow"
     for suffix in ("", ".npy", ".jsonl"):

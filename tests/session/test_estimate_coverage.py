@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.* texts encoded .* have more than:UserWarning"),
 ]
 
-N_SESSIONS = 50  # per data set
+N_SESSIONS = 100  # per data set
 N_LABELS, HORIZON = 160, 100
 TEXTS = {"ag_news/test": 1400, "sst2/train": 2000}
 
@@ -89,8 +89,8 @@ def test_the_interval_of_the_accuracy_holds(sessions, record_property):
     record_property("width", float(np.mean(widths)))
     record_property("bias", float(np.mean(errors)))
     # Rounding differs between machines, and with it which items are chosen: the share
-    # of 100 sessions has a standard error of 2 points around the 96 % that 200 had.
-    assert np.mean(covered) >= 0.9
+    # of 200 sessions has a standard error of 1.2 points around the 96 % that were seen.
+    assert 0.92 <= np.mean(covered) <= 0.995
     assert abs(np.mean(errors)) < 0.02
     assert np.mean(widths) < 0.3
 
@@ -104,5 +104,5 @@ def test_the_interval_of_the_gain_holds(sessions, record_property):
     record_property("coverage", float(np.mean(covered)))
     record_property("width", float(np.mean(widths)))
     assert len(given) >= 0.8 * len(found)
-    assert np.mean(covered) >= 0.9
+    assert np.mean(covered) >= 0.92
     assert np.mean(widths) < 0.07

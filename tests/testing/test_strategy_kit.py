@@ -49,9 +49,6 @@ SMALL = {
 }
 
 
-# Takes minutes, and its parameters are but larger ones.
-SLOWEST = {"perceptron_ensemble"}
-
 # The kit takes seconds with them, and others of their family are in the default run.
 # One of each kind; the others are slow tests.
 FAST = {"random", "margin", "coreset", "uherding", "bald"}
@@ -70,7 +67,7 @@ def test_every_registered_strategy_passes(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SMALL.keys() - SLOWEST))
+@pytest.mark.parametrize("name", SMALL)
 def test_strategies_that_train_or_draw_pass_with_their_defaults(name):
     check_strategy(name)
 
