@@ -4,7 +4,7 @@
     python benchmarks/few_label_tuning.py --scale smoke     # seconds, on docstrings
     python benchmarks/few_label_tuning.py --rebuild --page  # the tables again
 
-Labels are random, at least one of two classes. For each number of labels: the loop's
+Labels are random and of two classes at least. For each number of labels: the loop's
 model (make_text_classifier, with 2,000 unlabeled texts), the recommended fine-tuning
 on the labels (make_fine_tuned_classifier), and their average (make_final_classifier).
 With 64 labels, one setting of the fine-tuning at a time is changed: optimizer steps,
