@@ -14,7 +14,8 @@ sentence-transformers made. benchmarks/peers says how each is called.
 A virtual environment for each peer is made in --environments where it is not there yet;
 --python names one interpreter for all peers instead. Without both, those run whose
 packages can be imported here. Each loop is a process of its own on one thread; what is
-finished stands in --out, a file each. Seconds count what happens in the phases of the
+finished stands in --out, a file each. Where one has failed, there is no page: run it
+again, or name the others by --peers. Seconds count what happens in the phases of the
 ledger, on the clock and of the processor: the latter tell more on a busy machine.
 
 At the cpu scale: AG News, all-MiniLM-L6-v2, 64 tokens, a pool of 2,000, 50 labels and
@@ -179,7 +180,7 @@ def run_all(settings):
     work = Parallel(n_jobs=settings.n_jobs, prefer="threads")
     found = work(delayed(run)(c, pythons[c.library], settings) for c in cells)
     for cell, record in zip(cells, found, strict=True):
-        record.pop("queried", None)
+        finished(record).pop("queried", None)
         kept.append({"setting": cell.setting, **record})
     return kept
 
@@ -193,7 +194,7 @@ def finished(record):
 
 def check(records, settings, tables):
     """Stop unless all loops are whole, are in the tables, and ours is PRepAL."""
-    for record in map(finished, records):
+    for record in records:
         begin = f"| {record['library']} |"
         for title in ("scores", "seconds", "versions"):
             assert any(row.startswith(begin) for row in tables[title]), title

@@ -32,10 +32,10 @@ def make_tables(records, settings):
 
 
 def group(records, setting=""):
-    """Finished records of one setting, by library."""
+    """Records of one setting, by library."""
     found = {}
     for record in records:
-        if record["setting"] == setting and "error" not in record:
+        if record["setting"] == setting:
             found.setdefault(record["library"], []).append(record)
     return found
 
