@@ -272,6 +272,7 @@ def make_own_parser():
         "--second-model", help="roberta-base for paper, otherwise half of --model"
     )
     parser.add_argument("--peer-rounds", type=Path, help="file of peer_rounds.py")
+    parser.add_argument("--tuned-seeds", type=int, help="of AL+FT; those of the scale")
     for name in ("--lr", "--head-lr"):
         parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
     return parser
