@@ -34,6 +34,10 @@ _NO_CLASSES = (
 )
 
 
+def _option(name):
+    return f"--{name.replace('_', '-')}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class LabelSettings:
     """The options of `skactive label`."""
@@ -74,15 +78,19 @@ class LabelSettings:
 
     def command(self):
         """Return the command that continues, as a person would type it."""
-        words = ["skactive", "label", self.file, "--text", *self.text]
-        words += ["--label", *self.label]
-        kept = "separator id suggest until folder features strategy model prompt"
-        for (
-            name
-        ) in f"{kept} dimensions machine machine_model max_requests max_tokens".split():
+        words = ["skactive", "label", self.file]
+        for name in ("text", "label", "show"):
+            if values := getattr(self, name):
+                words += [_option(name), *values]
+        kept = "separator id suggest until annotator folder features strategy model"
+        kept += " prompt dimensions machine machine_model max_requests max_tokens"
+        for name in kept.split():
             if (value := getattr(self, name)) is not None:
-                words += [f"--{name.replace('_', '-')}", str(value)]
-        return shlex.join([*words, "--regression"] if self.regression else words)
+                words += [_option(name), str(value)]
+        if self.max_length not in (None, ModelSettings.max_length):
+            words += ["--max-length", str(self.max_length)]
+        flags = ("regression", "no_fine_tuning", "terminal")
+        return shlex.join([*words, *(_option(f) for f in flags if getattr(self, f))])
 
     def recall(self):
         """Return the settings with what was chosen on the page, if nothing else is."""

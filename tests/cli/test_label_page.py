@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -327,3 +328,11 @@ def test_the_command_that_continues_is_quoted():
         "skactive label 'my films.csv' --text a b --label l --separator '|' "
         "--prompt 'query: ' --regression"
     )
+    more = {"show": ["author", "year"], "annotator": "Ann", "max_length": 256}
+    more |= {"dimensions": 128, "no_fine_tuning": True}
+    assert replace(settings, **more).command() == (
+        "skactive label 'my films.csv' --text a b --label l --show author year "
+        "--separator '|' --annotator Ann --prompt 'query: ' --dimensions 128 "
+        "--max-length 256 --regression --no-fine-tuning"
+    )
+    assert replace(settings, max_length=128).command() == settings.command()
