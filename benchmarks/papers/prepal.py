@@ -47,7 +47,8 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
 # "final": strategies after which an encoder is fine-tuned, by data set; "tuned_loop":
 # those of AL+FT; "points": rounds after which PRepAL with these is fine-tuned too, for
-# the curve; "one_by_one": the encoder that labels one text in a round.
+# the curve; "one_by_one": the encoder that labels one text in a round; "more_seeds":
+# of data sets whose claims more seeds decide.
 SCALES = {
     "smoke": {
         "data": ["docstrings"],
@@ -66,7 +67,11 @@ SCALES = {
     "cpu": {
         "data": DATA,
         "strategies": STRATEGIES,
-        "seeds": 10,
+        "seeds": 6,
+        "more_seeds": {
+            "sst2": {"functions": 20, "one_by_one": 12},
+            "cola": {"functions": 10},
+        },
         "tuned_seeds": 5,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
@@ -129,8 +134,13 @@ def make_grid(settings):
         encodings.append({"data": data, "encoder": "first", "sizes": sizes})
         if data in settings.transfer:
             encodings.append({"data": data, "encoder": "second", "sizes": sizes})
-        for seed in range(settings.seeds):
-            for strategy in settings.strategies:
+        more = getattr(settings, "more_seeds", {}).get(data, {})
+        for seed in range(max([settings.seeds, *more.values()])):
+            has = {
+                kind: seed < max(settings.seeds, more.get(kind, 0))
+                for kind in ("functions", "transfer", "one_by_one")
+            }
+            for strategy in settings.strategies if has["functions"] else []:
                 if strategy in settings.final.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first")
                 else:
@@ -142,13 +152,13 @@ def make_grid(settings):
                     continue  # the curve of entropy alone
                 for n in settings.points.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
-            for strategy in settings.transfer.get(data, []):
+            for strategy in settings.transfer.get(data, []) if has["transfer"] else []:
                 add("Transfer", data, strategy, seed, final="second")
                 add("PRepAL", data, strategy, seed, encoder="second", final="second")
-            if data in settings.sequential:
+            if data in settings.sequential and has["one_by_one"]:
                 which = settings.one_by_one
                 models = {"encoder": which, "final": which}
-                for n in settings.points[data]:
+                for n in settings.points[data] if seed < settings.seeds else []:
                     if which != "first":  # of the first, they are there
                         add("PRepAL", data, "entropy", seed, **models, n_rounds=n)
                     one = {"n_rounds": n * schedule["batch_size"], "batch_size": 1}
@@ -198,10 +208,14 @@ def compare(runs, settings):
             pairs += [((data, *loop), tuned) for loop in sorted(loops)]
     records = []
     for key_a, key_b in pairs:
-        if not (key_a in runs and key_b in runs):
+        by_seed = [
+            {run.info["seed"]: run for run in runs.get(key, ())}
+            for key in (key_a, key_b)
+        ]
+        seeds = sorted(by_seed[0].keys() & by_seed[1].keys())
+        if not seeds:
             continue
-        n = min(len(runs[key]) for key in (key_a, key_b))
-        overlap = mean_jaccard(runs[key_a][:n], runs[key_b][:n])
+        overlap = mean_jaccard(*([own[seed] for seed in seeds] for own in by_seed))
         record = {"data": key_a[0], "loops": [[*key_a[1:]], [*key_b[1:]]]}
         for name in ("n_labeled", "chance", "similarity"):  # less the initial labels
             record[name] = getattr(overlap, name)[..., 1:].round(4).tolist()

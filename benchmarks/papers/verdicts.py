@@ -204,4 +204,6 @@ def said(claim):
             above = sum(mean > claim.limit for mean in means.values())
             parts = [f"above {claim.limit:g} on {above} of {len(means)}"]
         text += f": {', '.join(parts)}"
-    return f"{text}; n = {claim.n_seeds}"
+    most = max(len(v) for v in claim.values.values())
+    n = f"{claim.n_seeds} to {most}" if most > claim.n_seeds else claim.n_seeds
+    return f"{text}; n = {n}"
