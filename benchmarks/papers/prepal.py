@@ -17,8 +17,8 @@ ledger (figure 1), and labels asked for one by one instead of by 50 (figure 5).
 What the cpu scale leaves out: `SCALES` has its sizes. The encoder is all-MiniLM-L6-v2
 with mean pooling, the second one its first three layers; texts are cut at 64 tokens;
 pools are drawn down, and QNLI's is its dev set. An encoder this small learns from so
-few texts with larger rates than BERT. AL+FT runs with entropy on two data sets, and
-with four more functions on SST-2, with half of the seeds.
+few texts with larger rates than BERT. AL+FT runs with five seeds, with
+entropy on two data sets and with four more functions on SST-2.
 With random labels it would end with the model of PRepAL, as both have the same labels
 then. With two classes the variation ratio ranks texts as entropy does.
 """
@@ -42,13 +42,14 @@ STRATEGIES = [
     *("dal", "coreset", "egl"),
 ]
 DATA = ["sst2", "cola", "qnli_dev", "ag_news", "imdb"]
+TUNED = ["bald", "batchbald", "dal", "coreset"]  # with entropy, those of AL+FT
 PAPER_DATA = ["sst2", "cola", "qnli", "ag_news", "imdb"]
 SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
 # "final": strategies after which an encoder is fine-tuned, by data set; "tuned_loop":
-# those of AL+FT; "points": rounds after which PRepAL with these is fine-tuned too, for
-# the curve; "one_by_one": the encoder that labels one text in a round; "more_seeds":
-# of data sets whose claims more seeds decide.
+# those of AL+FT, with the first seed and the one after the last; "points": rounds after
+# which PRepAL with these is fine-tuned too, for the curve; "one_by_one": the encoder
+# that labels one text in a round; "more_seeds": of claims that more seeds decide.
 SCALES = {
     "smoke": {
         "data": ["docstrings"],
@@ -58,7 +59,7 @@ SCALES = {
         "schedule": {"n_initial": 10, "n_rounds": 2, "batch_size": 4},
         "training": SMALL,
         "final": {"docstrings": ["random", "entropy"]},
-        "tuned_loop": {"docstrings": ["random", "entropy"]},
+        "tuned_loop": {"docstrings": {"random": (0, 2), "entropy": (0, 2)}},
         "points": {"docstrings": [1]},
         "transfer": {"docstrings": ["entropy"]},
         "sequential": ["docstrings"],
@@ -72,14 +73,13 @@ SCALES = {
             "sst2": {"functions": 20, "one_by_one": 12},
             "cola": {"functions": 10},
         },
-        "tuned_seeds": 5,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
         "training": SMALL,
         "final": {n: ["random", "entropy"] for n in DATA} | {"sst2": STRATEGIES},
         "tuned_loop": {
-            "sst2": ["entropy", "bald", "batchbald", "dal", "coreset"],
-            "qnli_dev": ["entropy"],
+            "sst2": {"entropy": (0, 5)} | dict.fromkeys(TUNED, (5, 10)),
+            "qnli_dev": {"entropy": (0, 5)},
         },
         "points": {"sst2": [2, 4]},
         "transfer": {"sst2": ["entropy"]},
@@ -90,12 +90,11 @@ SCALES = {
         "data": ["sst2", "ag_news"],
         "strategies": ["random", "entropy"],
         "seeds": 10,
-        "tuned_seeds": 3,
         "sizes": {"n_pool": 10000, "n_test": 2000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
         "training": SMALL,
         "final": dict.fromkeys(["sst2", "ag_news"], ("entropy",)),
-        "tuned_loop": dict.fromkeys(["sst2", "ag_news"], ("entropy",)),
+        "tuned_loop": {n: {"entropy": (0, 3)} for n in ("sst2", "ag_news")},
         "points": {},
         "transfer": {},
         "sequential": [],
@@ -110,7 +109,7 @@ SCALES = {
         # As printed: 1e-6 for the encoder, 2e-5 for the classifier.
         "training": {"lr": 1e-6, "head_lr": 2e-5, "early_stopping": True},
         "final": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
-        "tuned_loop": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
+        "tuned_loop": dict.fromkeys(PAPER_DATA, dict.fromkeys(STRATEGIES, (0, 5))),
         "points": {name: [4, 9, 19, 29] for name in PAPER_DATA},
         "transfer": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
         "sequential": ["sst2", "imdb"],
@@ -135,7 +134,9 @@ def make_grid(settings):
         if data in settings.transfer:
             encodings.append({"data": data, "encoder": "second", "sizes": sizes})
         more = getattr(settings, "more_seeds", {}).get(data, {})
-        for seed in range(max([settings.seeds, *more.values()])):
+        tuned = settings.tuned_loop.get(data, {})
+        ends = [settings.seeds, *more.values(), *(end for _, end in tuned.values())]
+        for seed in range(max(ends)):
             has = {
                 kind: seed < max(settings.seeds, more.get(kind, 0))
                 for kind in ("functions", "transfer", "one_by_one")
@@ -145,8 +146,9 @@ def make_grid(settings):
                     add("PRepAL", data, strategy, seed, final="first")
                 else:
                     add("AL+LR", data, strategy, seed)
-            tuned = seed < getattr(settings, "tuned_seeds", settings.seeds)
-            for strategy in settings.tuned_loop.get(data, []) if tuned else []:
+            for strategy, (first, end) in tuned.items():
+                if not first <= seed < end:
+                    continue
                 add("AL+FT", data, strategy, seed)
                 if settings.scale == "cpu" and strategy != "entropy":
                     continue  # the curve of entropy alone
@@ -286,7 +288,6 @@ def make_own_parser():
         "--second-model", help="roberta-base for paper, otherwise half of --model"
     )
     parser.add_argument("--peer-rounds", type=Path, help="file of peer_rounds.py")
-    parser.add_argument("--tuned-seeds", type=int, help="of AL+FT; those of the scale")
     for name in ("--lr", "--head-lr"):
         parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
     return parser
