@@ -70,7 +70,7 @@ SCALES = {
         "strategies": STRATEGIES,
         "seeds": 6,
         "more_seeds": {
-            "sst2": {"functions": 20, "one_by_one": 12},
+            "sst2": {"functions": 17, "one_by_one": 12},
             "cola": {"functions": 10},
         },
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
@@ -78,7 +78,7 @@ SCALES = {
         "training": SMALL,
         "final": {n: ["random", "entropy"] for n in DATA} | {"sst2": STRATEGIES},
         "tuned_loop": {
-            "sst2": {"entropy": (0, 5)} | dict.fromkeys(TUNED, (5, 10)),
+            "sst2": {"entropy": (0, 5)} | dict.fromkeys(TUNED, (5, 9)),
             "qnli_dev": {"entropy": (0, 5)},
         },
         "points": {"sst2": [2, 4]},

@@ -52,9 +52,14 @@ def as_run(record, scores=None, ledger=None, final_score=None):
 
 
 def ledger_runs(records, data):
-    """Runs by entropy of the three protocols; AL+LR is PRepAL without its end."""
-    prepal = whole_runs(records, data, "PRepAL", "entropy")
+    """Runs by entropy of the three protocols; AL+LR is PRepAL without its end.
+
+    Of PRepAL, the seeds that AL+FT has too: others may be of another processor.
+    """
     tuned = whole_runs(records, data, "AL+FT", "entropy")
+    seeds = {r["seed"] for r in tuned}
+    prepal = whole_runs(records, data, "PRepAL", "entropy")
+    prepal = [r for r in prepal if r["seed"] in seeds]
     return {
         "AL+LR": [
             as_run(

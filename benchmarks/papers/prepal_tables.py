@@ -68,7 +68,9 @@ def ledger(records, settings):
     for data in filter(settings.tuned_loop.get, settings.data):
         for protocol, runs in ledger_runs(records, data).items():
             (means,) = ledger_table({protocol: runs}).mean
-            accuracy = [100 * run.final_scores["accuracy"] for run in runs]
+            own = "AL+FT" if protocol == "AL+FT" else "PRepAL"
+            key = "scores" if protocol == "AL+LR" else "final_score"
+            accuracy = scores(whole_runs(records, data, own, "entropy"), key)
             seconds = [f"{s:,.2f}" if s < 10 else f"{s:,.0f}" for s in means]
             total = f"{means.sum():,.0f}"
             title = [name_of(data), f"{protocol}, entropy"]

@@ -145,7 +145,10 @@ def compare(text, paper, groups, difference, **options):
     values, seconds = {}, 0.0
     for name, runs in groups.items():
         seeds = set.intersection(*({r["seed"] for r in group} for group in runs))
-        both = [[r for r in group if r["seed"] in seeds] for group in runs]
+        both = [
+            sorted((r for r in group if r["seed"] in seeds), key=lambda r: r["seed"])
+            for group in runs
+        ]
         values[name] = difference(*both)
         distinct = {id(r): r["processor"] for group in both for r in group}
         seconds += sum(distinct.values()) / len(seeds)
