@@ -51,10 +51,10 @@ def is_learned(records, data):
     """Whether a model in the end is 2 points above the commonest class."""
     (encoding,) = select(records, "encoding", data=data, encoder="first")
     found = [r for r in select(records, data=data) if r["protocol"] != "AL+FT"]
-    means = [
-        scores([r for r in found if r["strategy"] == s]).mean()
-        for s in {r["strategy"] for r in found}
-    ]
+    groups = {}
+    for r in found:
+        groups.setdefault((r["protocol"], r["strategy"]), []).append(r)
+    means = [scores(group).mean() for group in groups.values()]
     return max(means) > 100 * encoding["trivial"] + POINTS["margin"]
 
 

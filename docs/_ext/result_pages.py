@@ -30,6 +30,7 @@ SCRIPTS = {
     "labels_needed": "labels_needed.py",
     "peers": "peer_loops.py",
     "prepal": "papers/prepal.py",
+    "prepal_labels": "papers/prepal.py",
     "strategies": "strategy_tables.py",
     "wang": "papers/wang.py",
 }
@@ -74,6 +75,8 @@ def draw(names):
         options = ["--figures", "--out", str(RESULTS)]
         if name in ("labels_needed", "strategies"):
             options += ["--records", str(RESULTS / f"{name}.json")]
+        if name == "prepal_labels":
+            options += ["--scale", "labels"]
         sys.argv = [str(script), *options]
         sys.path.insert(0, str(script.parent))
         runpy.run_path(str(script), run_name="__main__")
