@@ -75,7 +75,10 @@ def ledger_runs(records, data):
 
 
 def tuned_points(records, data, strategy, encoder="first", batch_size=None):
-    """Runs of one seed made of the models that PRepAL fine-tuned at several counts."""
+    """Runs of one seed made of the models that PRepAL fine-tuned at several counts.
+
+    Seeds that were fine-tuned at fewer counts than others are left out.
+    """
     points = {}
     wanted = {"data": data, "protocol": "PRepAL", "strategy": strategy}
     for r in select(records, **wanted, encoder=encoder):
@@ -84,7 +87,10 @@ def tuned_points(records, data, strategy, encoder="first", batch_size=None):
                 (r["n_labeled"][-1], r["final_score"])
             )
     runs = []
+    most = max(map(len, points.values()), default=0)
     for seed, scores in sorted(points.items()):
+        if len(scores) < most:
+            continue
         rounds = [
             {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
             for n, score in sorted(scores)

@@ -40,7 +40,7 @@ QUOTED = [
     ("prepal_labels", "takes 194 seconds", "ledger", "SST-2 | PRepAL", 6, "194"),
     ("prepal_labels", "(AL+FT) 5,274", "ledger", "SST-2 | AL+FT", 6, "5,274"),
     ("prepal_labels", "ends at 85.5 %", "accuracy", "entropy | PRepAL", 2, "85.5 "),
-    ("prepal_labels", "grows to 0.24", "overlap", "SST-2 | PRepAL, entropy", 10, "0.24"),
+    ("prepal_labels", "to 0.24", "overlap", "SST-2 | PRepAL, entropy", 10, "0.24"),
     ("few_label_fine_tuning", "6.8 to 8.0", "tests", "128 | fine", 2, "+6.8 "),
     ("few_label_fine_tuning", "6.8 to 8.0", "tests", "512 | fine", 2, "+8.0 "),
     ("few_label_fine_tuning", "gains 5.8", "tests", "64 | averaged", 2, "+5.8 "),
