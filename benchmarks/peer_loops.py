@@ -13,10 +13,11 @@ sentence-transformers made. benchmarks/peers says how each is called.
 
 A virtual environment for each peer is made in --environments where it is not there yet;
 --python names one interpreter for all peers instead. Without both, those run whose
-packages can be imported here. Each loop is a process of its own on one thread; what is
-finished stands in --out, a file each. Where one has failed, there is no page: run it
-again, or name the others by --peers. Seconds count what happens in the phases of the
-ledger, on the clock and of the processor: the latter tell more on a busy machine.
+packages can be imported here. Each loop is a process of its own on one thread. --out
+keeps the finished loops, one file for each. If a loop fails, no page is written: run
+the command again, or name the other libraries with --peers. Seconds count what happens
+in the phases of the ledger, on the clock and of the processor: the latter tell more on
+a busy machine.
 
 At the cpu scale: AG News, all-MiniLM-L6-v2, 64 tokens, a pool of 2,000, 50 labels and
 10 rounds of 50; the paper scale has a pool of 10,000, 128 tokens and BERT.

@@ -17,11 +17,11 @@ ledger (figure 1), and labels asked for one by one instead of by 50 (figure 5).
 What the cpu scale leaves out: `SCALES` has its sizes. The encoder is all-MiniLM-L6-v2
 with mean pooling, the second one its first three layers; texts are cut at 64 tokens;
 pools are drawn down, and QNLI's is its dev set. An encoder this small learns from so
-few texts with larger rates than BERT. AL+FT runs with five seeds, with
-entropy on two data sets and with DAL and CoreSet on SST-2: each query with BALD takes
-seven minutes there.
-With random labels it would end with the model of PRepAL, as both have the same labels
-then. With two classes the variation ratio ranks texts as entropy does.
+few texts with larger rates than BERT. AL+FT runs with entropy on two data sets (five
+seeds), and with DAL and CoreSet on SST-2 (four seeds): a query with BALD takes seven
+minutes there. With random labels it would end with the model of PRepAL, as both have
+the same labels then. With two classes the variation ratio ranks texts as entropy does,
+except for ties.
 """
 
 import json
@@ -50,8 +50,8 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 # "final": strategies after which an encoder is fine-tuned, by data set; "tuned_loop":
 # those of AL+FT, with the first seed and the one after the last; "points": rounds after
 # which PRepAL with these is fine-tuned too, for the curve; "one_by_one": the encoder
-# that labels one text in a round; "more_seeds": of all functions, of those
-# without the training at the end ("loops"), and of one text in a round.
+# that labels one text in a round; "more_seeds": how many seeds of a data set the
+# functions have, those without the training at the end ("loops"), and one text a round.
 SCALES = {
     "smoke": {
         "data": ["docstrings"],
@@ -142,14 +142,12 @@ def make_grid(settings):
         tuned = settings.tuned_loop.get(data, {})
         ends = [settings.seeds, *more.values(), *(end for _, end in tuned.values())]
         for seed in range(max(ends)):
-            has = {
-                kind: seed < max(settings.seeds, more.get(kind, 0))
-                for kind in ("functions", "transfer", "one_by_one")
-            }
+            is_first = seed < settings.seeds
+            is_whole = is_first or seed < more.get("functions", 0)
             for strategy in settings.strategies:
-                if has["functions"] and strategy in settings.final.get(data, []):
+                if is_whole and strategy in settings.final.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first")
-                elif has["functions"] or seed < more.get("loops", 0):
+                elif is_whole or seed < more.get("loops", 0):
                     add("AL+LR", data, strategy, seed)
             for strategy, (first, end) in tuned.items():
                 if not first <= seed < end:
@@ -159,13 +157,14 @@ def make_grid(settings):
                     continue  # the curve of entropy alone
                 for n in settings.points.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
-            for strategy in settings.transfer.get(data, []) if has["transfer"] else []:
+            for strategy in settings.transfer.get(data, []) if is_first else []:
                 add("Transfer", data, strategy, seed, final="second")
                 add("PRepAL", data, strategy, seed, encoder="second", final="second")
-            if data in settings.sequential and has["one_by_one"]:
+            alone = is_first or seed < more.get("one_by_one", 0)
+            if data in settings.sequential and alone:
                 which = settings.one_by_one
                 models = {"encoder": which, "final": which}
-                for n in settings.points[data] if seed < settings.seeds else []:
+                for n in settings.points[data] if is_first else []:
                     if which != "first":  # of the first, they are there
                         add("PRepAL", data, "entropy", seed, **models, n_rounds=n)
                     one = {"n_rounds": n * schedule["batch_size"], "batch_size": 1}

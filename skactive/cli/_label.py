@@ -87,7 +87,7 @@ class LabelSettings:
         for name in kept.split():
             if (value := getattr(self, name)) is not None:
                 words += [_option(name), str(value)]
-        if self.max_length not in (None, ModelSettings.max_length):
+        if self.max_length != ModelSettings.max_length:
             words += ["--max-length", str(self.max_length)]
         flags = ("regression", "no_fine_tuning", "terminal")
         return shlex.join([*words, *(_option(f) for f in flags if getattr(self, f))])

@@ -323,6 +323,7 @@ def test_the_command_that_continues_is_quoted():
         **options
         | {"file": "my films.csv", "text": ["a", "b"], "label": ["l"]}
         | {"separator": "|", "regression": True, "prompt": "query: "}
+        | {"max_length": 128}
     )
     assert settings.command() == (
         "skactive label 'my films.csv' --text a b --label l --separator '|' "
@@ -335,4 +336,3 @@ def test_the_command_that_continues_is_quoted():
         "--separator '|' --annotator Ann --prompt 'query: ' --dimensions 128 "
         "--max-length 256 --regression --no-fine-tuning"
     )
-    assert replace(settings, max_length=128).command() == settings.command()
