@@ -34,10 +34,6 @@ _NO_CLASSES = (
 )
 
 
-def _option(name):
-    return f"--{name.replace('_', '-')}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class LabelSettings:
     """The options of `skactive label`."""
@@ -79,18 +75,17 @@ class LabelSettings:
     def command(self):
         """Return the command that continues, as a person would type it."""
         words = ["skactive", "label", self.file]
-        for name in ("text", "label", "show"):
-            if values := getattr(self, name):
-                words += [_option(name), *values]
-        kept = "separator id suggest until annotator folder features strategy model"
-        kept += " prompt dimensions machine machine_model max_requests max_tokens"
+        kept = "text label show separator id suggest until annotator folder features "
+        kept += "strategy model prompt dimensions machine machine_model max_requests "
+        kept += "max_tokens max_length regression no_fine_tuning terminal"
         for name in kept.split():
-            if (value := getattr(self, name)) is not None:
-                words += [_option(name), str(value)]
-        if self.max_length != ModelSettings.max_length:
-            words += ["--max-length", str(self.max_length)]
-        flags = ("regression", "no_fine_tuning", "terminal")
-        return shlex.join([*words, *(_option(f) for f in flags if getattr(self, f))])
+            value = getattr(self, name)
+            if value in (None, False, getattr(ModelSettings, name, None)):
+                continue
+            words.append(f"--{name.replace('_', '-')}")
+            if value is not True:
+                words += map(str, value if isinstance(value, list) else [value])
+        return shlex.join(words)
 
     def recall(self):
         """Return the settings with what was chosen on the page, if nothing else is."""
