@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 
@@ -200,9 +201,15 @@ def _draw(X, y, n):
     return X[order], y[order]
 
 
+@cache
+def _docstrings():
+    """Read the files of the installed libraries once."""
+    return load_docstrings(max_per_library=100, return_X_y=True)
+
+
 def _load_docstrings(name, n_pool, n_test):
     """Texts that need no download; their halves as pairs where a task wants pairs."""
-    X, y = load_docstrings(max_per_library=100, return_X_y=True)
+    X, y = _docstrings()
     X, y = np.array([text[:300] for text in X], dtype=object), np.asarray(y)
     X, y = _without(X, y, [])
     if name.endswith("pairs"):

@@ -25,6 +25,12 @@ def loops(records, data, strategy="bald", freeze=0):
     return select(records, part="loop", **wanted)
 
 
+def by_freeze(records, settings, data, freeze):
+    """Runs with BALD, of the seeds that all numbers of frozen layers have."""
+    found = loops(records, data, freeze=freeze)
+    return [r for r in found if r["seed"] < settings.seeds]
+
+
 def as_run(n_labeled, scores, seed):
     """Make a Run of a curve; it does not know what was asked."""
     rounds = [
@@ -142,7 +148,7 @@ def draw(records, settings):
             ActiveLearningCurveDisplay.from_runs(
                 {
                     frozen_name(f, settings.depth): as_runs(
-                        loops(records, data, freeze=f)
+                        by_freeze(records, settings, data, f)
                     )
                     for f in freezes
                 },

@@ -3,7 +3,7 @@
 import numpy as np
 from griesshaber2020_cells import freeze_of
 from griesshaber2020_claims import encoder_changes, head_change, make_claims
-from griesshaber2020_figures import as_runs, loops, name_of, select
+from griesshaber2020_figures import as_runs, by_freeze, loops, name_of, select
 from pages import mean_std, table
 from verdicts import claims_table, summary_table
 
@@ -91,7 +91,8 @@ def _freezing_table(settings, cells, more=()):
 def _accuracies(records, settings):
     def cells(data, freeze):
         figures = of_paper(ACCURACY[freeze], data)
-        ends = [100 * r["scores"][-1] for r in loops(records, data, freeze=freeze)]
+        found = by_freeze(records, settings, data, freeze)
+        ends = [100 * r["scores"][-1] for r in found]
         here = mean_std(ends, 1)
         return [here, f"{figures[0]} ± {figures[1]}" if figures else ""]
 
@@ -104,7 +105,7 @@ def _accuracies(records, settings):
 def _widths(records, settings):
     def cells(data, freeze):
         figure = of_paper(WIDTH[freeze], data)
-        here = f"{width(loops(records, data, freeze=freeze)):.1f}"
+        here = f"{width(by_freeze(records, settings, data, freeze)):.1f}"
         return [here, f"{figure:.1f}" if figure else ""]
 
     return _freezing_table(settings, cells)
@@ -121,7 +122,7 @@ def _seconds(records, settings):
     for freeze in settings.freezes:
         row = _frozen(freeze, settings)
         for data in settings.data:
-            found = loops(records, data, freeze=freeze)
+            found = by_freeze(records, settings, data, freeze)
             seconds = np.array([_spent(r, settings) for r in found])
             whole.setdefault(data, seconds)
             saved = 100 * (1 - seconds / whole[data])
