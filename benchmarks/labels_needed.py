@@ -21,9 +21,9 @@ three quarters of the pool, so that the changes of a seed have the same texts, a
 random labels, the same ones for baseline, head and pool. Finished runs are kept in
 --out, a line each, and are not run again.
 
-Prints Markdown tables and writes them with the scores of all runs to
-labels_needed.json, and images/labels_needed.png, in --out. With --records, tables and
-picture are made from such a file, and with --figures the picture alone.
+Prints Markdown tables and writes them with the scores of all runs to --out, as
+labels_needed.json (or what --name says) and a picture in images. With --records, tables
+and picture are made from such a file, and with --figures the picture alone.
 """
 
 import argparse
@@ -58,7 +58,9 @@ from skactive.simulation import Run
 
 DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news", "banking77"]
 DATA += ["imdb", "tweet_offensive", "cap_sotu", "manifesto_military"]
-FILES |= {name: ("train", "test") for name in DATA if name not in FILES}
+OTHER = ["r8", "r52", "newsgroups"]  # these and three more: see other_data.py
+FILES |= {name: ("train", "test") for name in DATA + OTHER if name not in FILES}
+FILES |= dict.fromkeys(("election", "comments", "fortunes"), ("train", None))
 RANDOM = ("baseline", "head", "pool")
 CHANGES = (*RANDOM, "start", "strategy", "descriptions", "shuffled")
 FINAL = ("final", "loop", "fine-tuned")
@@ -461,7 +463,8 @@ def main():
     parser.add_argument("--at", type=int, default=500)
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for finished runs")
-    parser.add_argument("--records", type=Path, help="a labels_needed.json to show")
+    parser.add_argument("--name", default="labels_needed", help="of what is written")
+    parser.add_argument("--records", type=Path, help="a file of numbers to show")
     parser.add_argument("--figures", action="store_true", help="only the picture")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
@@ -474,7 +477,7 @@ def main():
         (args.out / "images").mkdir(parents=True, exist_ok=True)
     if args.records:
         kept = json.loads(args.records.read_text())["records"]
-        args.data = [name for name in args.data if any(r["data"] == name for r in kept)]
+        args.data = list(dict.fromkeys(r["data"] for r in kept))
     else:
         runs = (record for name in args.data for record in run(name, args))
         kept = [{k: v for k, v in r.items() if k != "queried"} for r in runs]
@@ -484,13 +487,13 @@ def main():
         for name, records in by_data.items()
     }
     if args.out:
-        draw_picture(needed, args.out / "images" / "labels_needed.png")
+        draw_picture(needed, args.out / "images" / f"{args.name}.png")
     if args.figures:
         return
     tables = make_tables(by_data, needed)
     print_tables(tables)
     if args.out:
-        write_json(args.out / "labels_needed.json", tables=tables, records=kept)
+        write_json(args.out / f"{args.name}.json", tables=tables, records=kept)
 
 
 if __name__ == "__main__":

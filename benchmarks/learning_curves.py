@@ -43,6 +43,7 @@ def split(texts, labels, test_texts, test_labels, n_pool, n_test):
     _, first = np.unique(texts.astype(str), return_index=True)
     order = rng.permutation(first)
     if test_texts is None:
+        n_test = min(n_test, len(order) // 3)
         test, order = order[:n_test], order[n_test:]
         X_test, y_test = texts[test], labels[test]
     else:

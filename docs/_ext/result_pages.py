@@ -28,6 +28,7 @@ SCRIPTS = {
     "griesshaber2020": "papers/griesshaber2020.py",
     "hart": "papers/hart.py",
     "labels_needed": "labels_needed.py",
+    "other_data": "labels_needed.py",
     "peers": "peer_loops.py",
     "prepal": "papers/prepal.py",
     "prepal_labels": "papers/prepal.py",
@@ -73,8 +74,10 @@ def draw(names):
     for name in names:
         script = ROOT / "benchmarks" / SCRIPTS[name]
         options = ["--figures", "--out", str(RESULTS)]
-        if name in ("labels_needed", "strategies"):
+        if name in ("labels_needed", "other_data", "strategies"):
             options += ["--records", str(RESULTS / f"{name}.json")]
+        if name == "other_data":
+            options += ["--name", name]
         if name == "prepal_labels":
             options += ["--scale", "labels"]
         sys.argv = [str(script), *options]

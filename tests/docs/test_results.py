@@ -18,6 +18,7 @@ SCRIPTS = {
     "anchors": "anchors.py",
     "few_label_fine_tuning": "few_label_tuning.py",
     "labels_needed": "labels_needed.py",
+    "other_data": "labels_needed.py",
     "peers": "peer_loops.py",
     "prepal_labels": "papers/prepal.py",
     "strategies": "strategy_tables.py",
@@ -39,6 +40,8 @@ QUOTED = [
     ("prepal", "by 1.4 on QNLI", "claims", "QNLI: PRepAL ends", 2, "+1.4 "),
     ("prepal_labels", "takes 194 seconds", "ledger", "SST-2 | PRepAL", 6, "194"),
     ("prepal_labels", "(AL+FT) 5,274", "ledger", "SST-2 | AL+FT", 6, "5,274"),
+    ("prepal_labels", "takes 16,931 seconds", "peer", "SST-2", 5, "16,931"),
+    ("prepal_labels", "87 times as many", "peer", "SST-2", 6, "87.2"),
     ("prepal_labels", "ends at 85.5 %", "accuracy", "entropy | PRepAL", 2, "85.5 "),
     ("prepal_labels", "to 0.24", "overlap", "SST-2 | PRepAL, entropy", 10, "0.24"),
     ("few_label_fine_tuning", "6.8 to 8.0", "tests", "128 | fine", 2, "+6.8 "),
@@ -95,8 +98,10 @@ def test_the_text_of_a_page_is_that_of_its_tables(quoted):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_tables_are_those_of_the_numbers(name, tmp_path):
     script, options = SCRIPTS.get(name, f"papers/{name}.py"), ["--rebuild"]
-    if name in ("labels_needed", "strategies"):
+    if name in ("labels_needed", "other_data", "strategies"):
         options = ["--records", RESULTS / f"{name}.json"]
+    if name == "other_data":
+        options += ["--name", name]
     if name == "prepal_labels":
         options += ["--scale", "labels"]
     subprocess.run(
