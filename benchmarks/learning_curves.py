@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -28,13 +29,6 @@ from skactive import ActiveLearner, simulate
 from skactive.bert import BertFeatures
 from skactive.datasets import load_docstrings, load_table
 
-# Which file the pool and the test set come from; None splits the first one.
-FILES = {
-    "ag_news": ("train", "test"),
-    "sst2": ("train", "test"),
-    "disaster_tweets": ("train", None),
-}
-
 
 def split(texts, labels, test_texts, test_labels, n_pool, n_test):
     """Draw pool and test set without a text that occurs in both or twice."""
@@ -43,7 +37,6 @@ def split(texts, labels, test_texts, test_labels, n_pool, n_test):
     _, first = np.unique(texts.astype(str), return_index=True)
     order = rng.permutation(first)
     if test_texts is None:
-        n_test = min(n_test, len(order) // 3)
         test, order = order[:n_test], order[n_test:]
         X_test, y_test = texts[test], labels[test]
     else:
@@ -55,20 +48,17 @@ def split(texts, labels, test_texts, test_labels, n_pool, n_test):
 
 
 def load(name, n_pool, n_test):
+    """Read pool and test set; without its file, the test is a third at most."""
     if name == "docstrings":
         texts, labels = load_docstrings(return_X_y=True)
         return split(texts, labels, None, None, n_pool, n_test)
     folder = Path(os.environ["SKACTIVE_DATA"]) / name
-    parts = []
-    for part in FILES[name]:
-        parts += (
-            load_table(
-                folder / f"{part}.parquet", text="text", label="label", return_X_y=True
-            )
-            if part
-            else (None, None)
-        )
-    return split(*parts, n_pool, n_test)
+    read = partial(load_table, text="text", label="label", return_X_y=True)
+    texts, labels = read(folder / "train.parquet")
+    path = folder / "test.parquet"
+    if path.exists():
+        return split(texts, labels, *read(path), n_pool, n_test)
+    return split(texts, labels, None, None, n_pool, min(n_test, len(texts) // 3))
 
 
 def run(name, args):
@@ -150,7 +140,9 @@ def report(results, seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", nargs="+", default=list(FILES))
+    parser.add_argument(
+        "--data", nargs="+", default=["ag_news", "sst2", "disaster_tweets"]
+    )
     parser.add_argument(
         "--strategies", nargs="+", default=["random", "entropy", "margin"]
     )

@@ -84,17 +84,16 @@ def seeds_of(data, settings):
 def make_grid(settings):
     """List what to run: BALD with each freezing, chance with none; shares; pools."""
     common = {"sizes": settings.sizes, "training": settings.training}
-    loops = [("bald", freeze) for freeze in FREEZES] + [("random", 0)]
     grid = []
     for data in settings.data:
         for seed in range(seeds_of(data, settings)):
             cell = {"data": data, "seed": seed, **common}
-            for strategy, freeze in loops:
-                if freeze and seed >= settings.seeds:
-                    continue
+            own = seed < settings.seeds  # of the others, only loops with nothing frozen
+            freezes, shares = (FREEZES, settings.shares) if own else ([0], [])
+            for strategy, freeze in [*(("bald", f) for f in freezes), ("random", 0)]:
                 what = {"part": "loop", "strategy": strategy, "freeze": freeze}
                 grid.append({**cell, **what, "schedule": settings.schedule})
-            for share in settings.shares if seed < settings.seeds else []:
+            for share in shares:
                 what = {"part": "share", "share": share, "n_whole": settings.n_whole}
                 grid.append({**cell, **what})
         what = {"part": "pool", "data": data, "seed": 0}

@@ -76,8 +76,6 @@ def draw(names):
         options = ["--figures", "--out", str(RESULTS)]
         if name in ("labels_needed", "other_data", "strategies"):
             options += ["--records", str(RESULTS / f"{name}.json")]
-        if name == "other_data":
-            options += ["--name", name]
         if name == "prepal_labels":
             options += ["--scale", "labels"]
         sys.argv = [str(script), *options]

@@ -117,8 +117,6 @@ def test_the_tables_are_those_of_the_numbers(name, tmp_path):
     script, options = SCRIPTS.get(name, f"papers/{name}.py"), ["--rebuild"]
     if name in ("labels_needed", "other_data", "strategies"):
         options = ["--records", RESULTS / f"{name}.json"]
-    if name == "other_data":
-        options += ["--name", name]
     if name == "prepal_labels":
         options += ["--scale", "labels"]
     subprocess.run(
