@@ -6,6 +6,7 @@ from prepal_paper import PHASES, name_of, paper
 from verdicts import Claim, compare
 
 OTHERS = ("bald", "batchbald", "dal", "coreset", "egl")
+LIGHT = "AL+LR", "PRepAL"  # one loop, kept or fine-tuned at the end
 POINTS = {"margin": 2}
 SHARE = {"unit": "of Jaccard similarity", "digits": 2, "margin": 0.05}
 
@@ -81,7 +82,7 @@ def of_loops(records, data):
             limit=limit,
             unit="(logarithms to base 10)",
             digits=2,
-            seconds=float(np.mean([r["processor"] for r in tuned])),
+            seconds=mean_seconds(tuned),
             shown=f"{10 ** np.log10(ratios).mean():,.0f} times: ",
         )
 
@@ -104,29 +105,36 @@ def of_loops(records, data):
     for strategy in ("entropy", "dal", "coreset"):
         for record in select(records, "overlap", data=data):
             if record["loops"] == [["PRepAL", strategy], ["AL+FT", strategy]]:
-                claims += of_overlap(name, strategy, record)
+                cost = mean_seconds(whole_runs(records, data, "AL+FT", strategy))
+                claims += of_overlap(name, strategy, record, cost)
     return claims
 
 
-def of_overlap(name, strategy, record):
-    """What PRepAL and AL+FT have in common, above chance."""
+def mean_seconds(runs):
+    """Processor seconds of a run."""
+    return float(np.mean([r["processor"] for r in runs]))
+
+
+def of_overlap(name, strategy, record, seconds):
+    """What PRepAL and AL+FT have in common, above chance; seconds are of a seed."""
     excess = np.array(record["similarity"]) - record["chance"]
     end, growth = {name: excess[:, -1]}, {name: excess[:, -1] - excess[:, 0]}
     title = f"{name}: PRepAL and AL+FT by {strategy} ask for"
+    options = SHARE | {"seconds": seconds}
     if name == "QNLI":  # the paper's reason: 100,000 texts to choose from
         text = f"{title} the same as often as by chance (± 0.05)"
         printed = "indistinguishable from random"
-        return [Claim(text, printed, end, kind="alike", **SHARE)]
+        return [Claim(text, printed, end, kind="alike", **options)]
     grows = strategy == "entropy"
     printed = "grows steadily (a picture)" if grows else "decreases (a picture)"
     return [
-        Claim(f"{title} more of the same than chance", "a picture", end, **SHARE),
+        Claim(f"{title} more of the same than chance", "a picture", end, **options),
         Claim(
             f"{name}: and the {'more' if grows else 'less'} so the longer ({strategy})",
             printed,
             growth,
             kind="more" if grows else "less",
-            **SHARE,
+            **options,
         ),
     ]
 
@@ -148,14 +156,14 @@ def of_the_end(records, data):
 def of_functions(records, learned):
     """Functions against random labels, and entropy against the others."""
 
+    def loops(data, strategy, protocols=LIGHT):
+        return [r for p in protocols for r in whole_runs(records, data, p, strategy)]
+
     def over(text, printed, is_final, own, others, **options):
         groups = {}
         for d in learned:
-            protocols = ("PRepAL",) if is_final else ("AL+LR", "PRepAL")
-            runs = [
-                [r for p in protocols for r in whole_runs(records, d, p, s)]
-                for s in (own, *others)
-            ]
+            protocols = ("PRepAL",) if is_final else LIGHT
+            runs = [loops(d, s, protocols) for s in (own, *others)]
             if all(len(each) > 1 for each in runs):
                 groups[name_of(d)] = runs
         key = "final_score" if is_final else "scores"
@@ -195,15 +203,16 @@ def of_functions(records, learned):
         name = "PRepAL" if is_final else "AL+LR"
         printed = "in most scenarios"
         claims.append(over(f"{title} ({name})", printed, is_final, "entropy", OTHERS))
-    same = {
-        name_of(r["data"]): 1 - np.array(r["similarity"])[:, -1]
-        for r in select(records, "overlap")
-        if r["loops"][0][1] == "variation_ratio" and r["data"] != "ag_news"
-    }
+    same, cost = {}, 0.0
+    for r in select(records, "overlap"):
+        if r["loops"][0][1] == "variation_ratio" and r["data"] != "ag_news":
+            same[name_of(r["data"])] = 1 - np.array(r["similarity"])[:, -1]
+            cost += sum(mean_seconds(loops(r["data"], s)) for _, s in r["loops"])
     if same:
         text = "with two classes, entropy and variation ratio label the same (± 0.01)"
         printed = "equal figures on four data sets"
         options = SHARE | {"kind": "alike", "margin": 0.01, "digits": 3}
+        options["seconds"] = cost
         claims.append(
             Claim(text, printed, same, shown="1 less similarity: ", **options)
         )

@@ -177,6 +177,8 @@ def claims_table(claims):
         end = f"**{verdict}**, {p}"
         if verdict == "cannot tell" and claim.values:
             n = claim.seeds_needed(level)
+            if n > claim.n_seeds and not claim.seconds:
+                raise ValueError(f"how long a seed takes is not known: {claim.text}")
             hours = (n - claim.n_seeds) * claim.seconds / 3600
             power = 100 * claim.power(claim.n_seeds, level)
             end += f"; power {power:.0f} %, for 80 % {n} seeds, {hours:,.1f} hours"

@@ -124,3 +124,6 @@ def test_an_undecided_claim_says_what_it_would_cost(verdicts, draw):
     found = re.search(r"\*\*cannot tell\*\*, .* (\d+) seeds, ([\d,.]+) hours", row[3])
     assert float(found[2].replace(",", "")) == 2.0 * (int(found[1]) - 5)
     assert verdicts.summary_table([claim])[2] == "| 0 | 0 | 0 | 1 |"
+    claim.seconds = 0.0
+    with pytest.raises(ValueError, match="how long a seed takes is not known: more"):
+        verdicts.claims_table([claim])
