@@ -493,7 +493,7 @@ class ActiveLearner(
         is_cold = is_cold or self._model() is None
         argument = "cold_start" if is_cold else "strategy"
         given = self.strategy if argument == "strategy" else self._cold_start()
-        strategy = resolve(given, argument=argument)
+        strategy = self._resolve()[argument]
         name = given if isinstance(given, str) else repr(given)
         if return_scores:
             check_gives_scores(strategy, name)
@@ -537,10 +537,11 @@ class ActiveLearner(
         return view if positions is None else view.take(positions)
 
     def _resolve(self):
-        """Return a fresh strategy, and check the cold start."""
-        strategy = resolve(self.strategy)
-        resolve(self._cold_start(), argument="cold_start")
-        return strategy
+        """Return a fresh strategy and a fresh cold start, by their arguments."""
+        return {
+            "strategy": resolve(self.strategy),
+            "cold_start": resolve(self._cold_start(), argument="cold_start"),
+        }
 
     def _cold_start(self):
         """Return `cold_start` or its default."""
@@ -550,7 +551,7 @@ class ActiveLearner(
 
     def _train(self, data, fit_params, last=None, X_unlabeled=None):
         """Train a fresh estimator, which may continue from the last one."""
-        strategy = self._resolve()
+        strategy = self._resolve()["strategy"]
         if X_unlabeled is not None and len(data.y):
             X_unlabeled = self._check_unlabeled(data.X, X_unlabeled)
         fit_params = self._route("fit", check_weights(fit_params, len(data.y)))

@@ -168,6 +168,8 @@ def test_bad_parameters(params, message):
     learner = make().set_params(**params)
     with pytest.raises(ValueError, match=message):
         learner.fit(X, y)
+    with pytest.raises(ValueError, match=message):  # before the first label as well
+        learner.query(X)
 
 
 def test_a_strategy_class_is_not_an_instance():
