@@ -319,8 +319,9 @@ def check_decision_values(subject):
 def check_cold_start(subject):
     """A strategy that requires no model works before any label."""
     X = subject.make_case().X
+    given = subject.given
     learner = ActiveLearner(
-        GivenProba(), cold_start=subject.given, batch_size=5, random_state=0
+        GivenProba(), given, batch_size=5, cold_start=given, random_state=0
     )
     as_picks(learner.query(X), 5, len(X))
 
