@@ -66,9 +66,9 @@ class Loop:
         return self.wrapper.predict_on_dataset(pool, DRAWS, verbose=False)
 
     def ask(self, n):
-        before = self.data.labeled
+        before = self.data.labelled
         self.loop.step()  # reads the labels of what it asks for by itself
-        return np.flatnonzero(self.data.labeled & ~before)
+        return np.flatnonzero(self.data.labelled & ~before)
 
     def predict(self, texts):
         X = torch.from_numpy(self.features.of_test(texts))

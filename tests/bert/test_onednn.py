@@ -16,11 +16,30 @@ def make(dtype=torch.float32, bias=True, n=5):
     return layer.to(dtype), torch.randn(n, 7, generator=generator).to(dtype)
 
 
+@pytest.fixture
+def onednn(monkeypatch):
+    """Use the operator where this machine has it, though MKL may be faster."""
+    monkeypatch.setattr(products, "_prefers_onednn", products._has_onednn)
+
+
 @pytest.fixture(params=["onednn", "without"])
-def has_onednn(request, monkeypatch):
+def has_onednn(request, onednn, monkeypatch):
     """With the operator where this machine has it, and as if it were not there."""
     if request.param == "without":
-        monkeypatch.setattr(products, "_has_onednn", lambda dtype: False)
+        monkeypatch.setattr(products, "_prefers_onednn", lambda dtype: False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("has_mkl", [True, False])
+@pytest.mark.parametrize("capability", ["DEFAULT", "AVX2", "AVX512"])
+def test_mkl_is_left_the_products_that_it_does_faster(
+    monkeypatch, capability, has_mkl, dtype
+):
+    monkeypatch.setattr(products, "_has_onednn", lambda dtype: True)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: has_mkl)
+    by_mkl = capability == "AVX2" and has_mkl and dtype == torch.float32
+    assert products._prefers_onednn(dtype) == (not by_mkl)
 
 
 @pytest.mark.parametrize("n", [1, 5])
@@ -52,7 +71,7 @@ def test_gradients_equal_those_of_the_layer(has_onednn, wanted, contiguous):
         torch.testing.assert_close(mine, theirs)
 
 
-def test_nothing_is_recorded_where_nothing_is_trained():
+def test_nothing_is_recorded_where_nothing_is_trained(has_onednn):
     layer, x = make()
     assert linear(layer, x).requires_grad
     layer.requires_grad_(False)
@@ -64,7 +83,7 @@ def test_nothing_is_recorded_where_nothing_is_trained():
         assert linear(layer, x).is_inference()
 
 
-def test_the_input_is_kept_only_for_a_weight_that_trains():
+def test_the_input_is_kept_only_for_a_weight_that_trains(onednn):
     layer, x = make()
     layer.weight.requires_grad_(False)
     x.requires_grad_(True)
@@ -83,14 +102,14 @@ def test_onednn_may_be_switched_off(monkeypatch):
     calls = []
     monkeypatch.setattr(products, "_product", lambda *args: calls.append(args))
     layer, x = make()
-    monkeypatch.setattr(products, "_has_onednn", lambda dtype: True)
+    monkeypatch.setattr(products, "_prefers_onednn", lambda dtype: True)
     with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
         torch.testing.assert_close(linear(layer, x), layer(x))
     assert not calls
 
 
 @pytest.mark.parametrize("error", [AttributeError, NotImplementedError, RuntimeError])
-def test_a_build_without_the_operator_is_noticed(monkeypatch, error):
+def test_a_build_without_the_operator_is_noticed(onednn, monkeypatch, error):
     def fail(*args):
         raise error("not here")
 
