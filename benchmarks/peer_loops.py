@@ -64,11 +64,16 @@ SCALES = {
     },
     "cpu": {
         "data": ["ag_news"],
-        "seeds": 3,
+        "seeds": 10,
         "n_test": 1000,
         "problem": {"n_pool": 2000},
         # Ours alone, with other settings: which, and how many seeds.
-        "beside": [({"freeze": 3}, 3)],
+        "beside": [
+            ({"freeze": 3}, 3),
+            ({"freeze": 3, "precision": "bfloat16"}, 3),
+            ({"freeze": 5, "precision": "bfloat16"}, 3),
+            ({"n_pool": 10_000}, 1),
+        ],
     },
     "paper": {
         "data": ["ag_news"],
