@@ -538,10 +538,8 @@ class ActiveLearner(
 
     def _resolve(self):
         """Return a fresh strategy and a fresh cold start, by their arguments."""
-        return {
-            "strategy": resolve(self.strategy),
-            "cold_start": resolve(self._cold_start(), argument="cold_start"),
-        }
+        given = {"strategy": self.strategy, "cold_start": self._cold_start()}
+        return {name: resolve(value, argument=name) for name, value in given.items()}
 
     def _cold_start(self):
         """Return `cold_start` or its default."""

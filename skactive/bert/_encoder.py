@@ -254,9 +254,8 @@ def _product(x, weight, bias=None):
 def _prefers_onednn(dtype):
     """Whether to call oneDNN: with AVX2, MKL was 1.1 to 1.5 times as fast (float32)."""
     is_avx2 = torch.backends.cpu.get_cpu_capability() == "AVX2"
-    if is_avx2 and dtype == torch.float32 and torch.backends.mkl.is_available():
-        return False
-    return _has_onednn(dtype)
+    by_mkl = is_avx2 and dtype == torch.float32 and torch.backends.mkl.is_available()
+    return not by_mkl and _has_onednn(dtype)
 
 
 @lru_cache

@@ -320,10 +320,8 @@ def check_cold_start(subject):
     """A strategy that requires no model works before any label."""
     X = subject.make_case().X
     given = subject.given
-    learner = ActiveLearner(
-        GivenProba(), given, batch_size=5, cold_start=given, random_state=0
-    )
-    as_picks(learner.query(X), 5, len(X))
+    learner = ActiveLearner(GivenProba(), given, cold_start=given, random_state=0)
+    as_picks(learner.query(X, 5), 5, len(X))
 
 
 def _small_case(subject, **kwargs):
