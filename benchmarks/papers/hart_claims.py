@@ -25,14 +25,15 @@ def make_claims(records, n_folds):
         n = max(len(first), len(second))
         return {"tweets": np.resize(first, n) - np.resize(second, n)}
 
-    def seconds(*models):
-        return sum(float(np.mean(pick(records, "split", m, "seconds"))) for m in models)
+    def seconds(part, *models):
+        """Seconds for one more seed: an initialization, or folds like the split."""
+        one = sum(float(np.mean(pick(records, "split", m, "seconds"))) for m in models)
+        return one * n_folds if part == "folds" else one
 
-    def of_split(text, paper, a, b, **options):
-        spread = options.pop("spread", False)
+    def of(part, text, paper, a, b, *, key="accuracy", spread=False, **options):
         unit = "points of the mean deviation" if spread else "points"
-        values = difference("split", a, b, spread=spread)
-        options |= {"digits": 2, "seconds": seconds(a, b), "unit": unit}
+        values = difference(part, a, b, key, spread)
+        options |= {"digits": 2, "seconds": seconds(part, a, b), "unit": unit}
         return Claim(text, paper, values, **options)
 
     sparse = {m: pick(records, "folds", m).mean() for m in ("TF-IDF", "counts")}
@@ -40,50 +41,55 @@ def make_claims(records, n_folds):
     order = sorted(sparse, key=sparse.get)
     best, worst, last = order[-1], order[0], "last two layers"
     return [
-        Claim(
+        of(
+            "folds",
             "the three sparse features give about the same accuracy (± 1 point; the "
             "best less the worst)",
             "TF-IDF 0.795, counts 0.796, hashing 0.793",
-            difference("folds", best, worst),
+            *(best, worst),
             kind="alike",
-            digits=2,
             shown=f"{best} less {worst}: ",
         ),
-        Claim(
+        of(
+            "folds",
             "features of the frozen encoder are better than sparse ones (here under "
             "logistic regression too, on the same folds)",
             "0.824 against 0.795",
-            difference("folds", "last layer", best),
-            digits=2,
+            *("last layer", best),
         ),
-        Claim(
+        of(
+            "split",
             "their F1 is higher by far (at least 6.5 points, half of the paper's gap; "
             "frozen model of table 2 less TF-IDF, the disasters)",
             '0.872 against 0.742, "almost 10 points higher in some cases"',
-            difference("split", "frozen", "TF-IDF", "f1"),
+            *("frozen", "TF-IDF"),
+            key="f1",
             limit=6.5,
-            digits=2,
         ),
-        of_split(
+        of(
+            "split",
             "unfreezing makes no significant difference to frozen",
             "t = -0.91, df = 13, p = 0.38",
             *("unfrozen", "frozen"),
             kind="same",
         ),
-        of_split(
+        of(
+            "split",
             "nor does unfreezing the last two layers",
             "t = -1.5, df = 16, p = 0.14",
             *(last, "frozen"),
             kind="same",
         ),
-        of_split(
+        of(
+            "split",
             "unfreezing makes the results of initializations scatter more",
             "a picture",
             *("unfrozen", "frozen"),
             spread=True,
             margin=0.2,
         ),
-        of_split(
+        of(
+            "split",
             "with only the last two layers they scatter less than with all",
             "a picture",
             *(last, "unfrozen"),
@@ -91,11 +97,11 @@ def make_claims(records, n_folds):
             margin=0.2,
             kind="less",
         ),
-        Claim(
+        of(
+            "folds",
             "the last four layers give better features than the last one (advice that "
             "the paper passes on)",
             "no figure",
-            difference("folds", "last four layers", "last layer"),
-            digits=2,
+            *("last four layers", "last layer"),
         ),
     ]
