@@ -291,6 +291,10 @@ def make_own_parser():
     parser.add_argument(
         "--second-model", help="roberta-base for paper, otherwise half of --model"
     )
+    parser.add_argument(
+        "--half", action="store_true", help="the first half of the model's layers"
+    )
+    parser.add_argument("--precision", help="of fine-tuning")
     parser.add_argument("--peer-rounds", type=Path, help="file of peer_rounds.py")
     for name in ("--lr", "--head-lr"):
         parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
@@ -299,11 +303,13 @@ def make_own_parser():
 
 def settle_own(args):
     settings = settle(args, SCALES)
-    rates = {"lr": args.lr, "head_lr": args.head_lr}
-    given = {name: rate for name, rate in rates.items() if rate is not None}
+    own = {name: getattr(args, name) for name in ("lr", "head_lr", "precision")}
+    given = {name: value for name, value in own.items() if value is not None}
     settings.training = {**settings.training, **given}
     second = "roberta-base" if args.scale == "paper" else None
     settings.second_model = args.second_model or second
+    if args.half:
+        settings.model = open_encoder("second", settings)
     return settings
 
 

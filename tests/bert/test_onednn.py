@@ -31,14 +31,22 @@ def has_onednn(request, onednn, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("has_mkl", [True, False])
+@pytest.mark.parametrize("name", ["Intel Xeon", "AMD EPYC", "unknown", None])
 @pytest.mark.parametrize("capability", ["DEFAULT", "AVX2", "AVX512"])
 def test_mkl_is_left_the_products_that_it_does_faster(
-    monkeypatch, capability, has_mkl, dtype
+    monkeypatch, capability, name, has_mkl, dtype
 ):
     monkeypatch.setattr(products, "_has_onednn", lambda dtype: True)
+    monkeypatch.setattr(products, "_mkl_is_fast", products._mkl_is_fast.__wrapped__)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: has_mkl)
-    by_mkl = capability == "AVX2" and has_mkl and dtype == torch.float32
+    if name is None:  # as in older versions of torch
+        monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    else:
+        known = {"cpu_name": name}
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
+    is_fast = has_mkl and (capability == "AVX2" or name == "Intel Xeon")
+    by_mkl = is_fast and dtype == torch.float32
     assert products._prefers_onednn(dtype) == (not by_mkl)
 
 
