@@ -51,7 +51,8 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 # those of AL+FT, with the first seed and the one after the last; "points": rounds after
 # which PRepAL with these is fine-tuned too, for the curve; "one_by_one": the encoder
 # that labels one text in a round; "more_seeds": how many seeds of a data set the
-# functions have, those without the training at the end ("loops"), and one text a round.
+# functions have, those without the training at the end ("loops"), and one text a round;
+# "halved": data sets with half the encoder, fine-tuned in bfloat16, to save hours.
 SCALES = {
     "smoke": {
         "data": ["docstrings"],
@@ -100,6 +101,7 @@ SCALES = {
         "training": SMALL,
         "final": dict.fromkeys(["sst2", "ag_news"], ("entropy",)),
         "tuned_loop": {n: {"entropy": (0, 3)} for n in ("sst2", "ag_news")},
+        "halved": ["ag_news"],
         "points": {},
         "transfer": {},
         "sequential": [],
@@ -291,10 +293,6 @@ def make_own_parser():
     parser.add_argument(
         "--second-model", help="roberta-base for paper, otherwise half of --model"
     )
-    parser.add_argument(
-        "--half", action="store_true", help="the first half of the model's layers"
-    )
-    parser.add_argument("--precision", help="of fine-tuning")
     parser.add_argument("--peer-rounds", type=Path, help="file of peer_rounds.py")
     for name in ("--lr", "--head-lr"):
         parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
@@ -303,13 +301,11 @@ def make_own_parser():
 
 def settle_own(args):
     settings = settle(args, SCALES)
-    own = {name: getattr(args, name) for name in ("lr", "head_lr", "precision")}
-    given = {name: value for name, value in own.items() if value is not None}
+    rates = {"lr": args.lr, "head_lr": args.head_lr}
+    given = {name: rate for name, rate in rates.items() if rate is not None}
     settings.training = {**settings.training, **given}
     second = "roberta-base" if args.scale == "paper" else None
     settings.second_model = args.second_model or second
-    if args.half:
-        settings.model = open_encoder("second", settings)
     return settings
 
 

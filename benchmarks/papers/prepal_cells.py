@@ -1,5 +1,6 @@
 """The runs of prepal.py: its encoders, its models, and one run of a protocol."""
 
+from argparse import Namespace
 from functools import lru_cache
 from time import perf_counter, process_time
 
@@ -27,6 +28,15 @@ def open_encoder(which, settings):
         model.save_pretrained(folder)
         AutoTokenizer.from_pretrained(settings.model).save_pretrained(folder)
     return str(folder)
+
+
+def settings_of(data, settings):
+    """Return the settings of a data set; some have half the encoder in bfloat16."""
+    if data not in getattr(settings, "halved", []):
+        return settings
+    model, training = open_encoder("second", settings), settings.training
+    training = {**training, "precision": "bfloat16"}
+    return Namespace(**{**vars(settings), "model": model, "training": training})
 
 
 def make_features(which, settings):
@@ -63,6 +73,7 @@ def read(name, n_pool, n_test):
 
 def encode(settings, *, data, encoder, sizes):
     """Time the encoding of the pool; keep that of the test texts as well."""
+    settings = settings_of(data, settings)
     X, y, X_test, y_test = read(data, sizes["n_pool"], sizes["n_test"])
     features = make_features(encoder, settings)
     features.transform(X_test)  # first, as that loads the encoder
@@ -76,6 +87,7 @@ def encode(settings, *, data, encoder, sizes):
 def run_cell(settings, *, protocol, data, strategy, encoder, final, seed, **cell):
     """Let one protocol label a pool."""
     sizes, schedule = cell["sizes"], cell["schedule"]
+    settings = settings_of(data, settings)
     X, y, X_test, y_test = read(data, sizes["n_pool"], sizes["n_test"])
     options = {**schedule, "X_test": X_test, "y_test": y_test, "scoring": "accuracy"}
     make = make_tuned if protocol == "AL+FT" else make_light
