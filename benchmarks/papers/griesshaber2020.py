@@ -39,9 +39,8 @@ SCHEDULE = {"initial": "first", "n_initial": 10, "n_rounds": 9, "batch_size": 10
 SCHEDULE |= {"pool_size": 20_000}
 SMALL = {"lr": 2e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
-# "shares": parts of "n_whole" texts to train on at once; "share_seeds": how many of the
-# seeds have them; "more_seeds": those of the loops with nothing frozen, on data sets
-# where more decide a claim in less time.
+# "shares": parts of "n_whole" texts to train on at once; "more_seeds": those of the
+# loops with nothing frozen, on data sets where more decide a claim in less time.
 SCALES = {
     "smoke": {
         "data": ["docstrings_two_pairs", "docstrings_two"],
@@ -51,18 +50,16 @@ SCALES = {
         "sizes": {"n_pool": 40, "n_test": 20, "max_length": 12, "max_epochs": 1},
         "schedule": {**SCHEDULE, "n_initial": 6, "n_rounds": 1, "batch_size": 8},
         "shares": [0.2, 1.0],
-        "share_seeds": 2,
         "training": SMALL,
     },
     "cpu": {
         "data": ["mnli", "qnli", "sst2", "snli"],
-        "seeds": 9,
-        "more_seeds": {"qnli": 16, "snli": 12},
+        "seeds": 3,
+        "more_seeds": {"qnli": 16, "sst2": 6, "snli": 12},
         "n_whole": 500,
         "sizes": {"n_pool": 1000, "n_test": 400, "max_length": 48, "max_epochs": 3},
         "schedule": {**SCHEDULE, "n_rounds": 3, "batch_size": 80},
         "shares": [0.1, 1.0],
-        "share_seeds": 3,
         "training": SMALL,
     },
     "paper": {
@@ -73,7 +70,6 @@ SCALES = {
         "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
         "schedule": SCHEDULE,
         "shares": [0.1, 1.0],
-        "share_seeds": 3,
         "training": {"lr": 2e-5},
     },
 }
@@ -92,8 +88,8 @@ def make_grid(settings):
     for data in settings.data:
         for seed in range(seeds_of(data, settings)):
             cell = {"data": data, "seed": seed, **common}
-            freezes = FREEZES if seed < settings.seeds else [0]
-            shares = settings.shares if seed < settings.share_seeds else []
+            own = seed < settings.seeds  # of the others, only loops with nothing frozen
+            freezes, shares = (FREEZES, settings.shares) if own else ([0], [])
             for strategy, freeze in [*(("bald", f) for f in freezes), ("random", 0)]:
                 what = {"part": "loop", "strategy": strategy, "freeze": freeze}
                 grid.append({**cell, **what, "schedule": settings.schedule})
@@ -119,8 +115,7 @@ def check(records, settings, tables):
     runs = len(settings.data) * settings.seeds
     unfrozen = sum(seeds_of(data, settings) for data in settings.data)
     assert len(loops) == (len(FREEZES) - 1) * runs + 2 * unfrozen, len(loops)
-    n_shares = len(settings.shares) * settings.share_seeds
-    assert len(shares) == n_shares * len(settings.data), len(shares)
+    assert len(shares) == len(settings.shares) * runs, len(shares)
     assert [r["data"] for r in pools] == settings.data, pools
     assert {(r["strategy"], r["freeze"]) for r in loops} == {
         *(("bald", freeze) for freeze in FREEZES),
