@@ -63,7 +63,7 @@ QUOTED = [
     ("few_label_fine_tuning", "6.2 to 6.9", "tests", "512 | averaged", 2, "+6.9 "),
     ("few_label_fine_tuning", "at most 1.2", "changes", "64 | half", 2, "-1.2 "),
     ("few_label_fine_tuning", "lose 2.5", "changes", "64 | about 50", 2, "-2.5 "),
-    ("peers", "and it was missed", "ratios", "processor seconds", 1, "15.6 "),
+    ("peers", "and it was missed", "ratios", "processor seconds", 1, "10.0 "),
     ("labels_needed", "0.39 of the labels", "shares", "strategy", 11, "0.39"),
     ("labels_needed", "0.09 on disaster_tweets", "shares", "strategy", 3, "0.09"),
     ("labels_needed", "0.98 on imdb", "shares", "strategy", 7, "0.98"),
