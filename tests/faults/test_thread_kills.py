@@ -94,7 +94,8 @@ def kill(tmp_path, n_kills, seed=0):
     """Kill `n_kills` times and return the counts."""
     rng = random.Random(seed)
     counts = Counter()
-    get_strategy("uherding")  # no thread may import while the process forks
+    for name in ("random", "uherding"):  # no thread may import while the process forks
+        get_strategy(name)
     # Several kills per session: most sessions are opened again.
     n_per_session = min(4, n_kills // 3)
     for n in range(n_kills):
