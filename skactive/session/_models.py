@@ -1,6 +1,8 @@
 """The model of a session, when another one is trained, and what threads do for it."""
 
+import atexit
 import copy
+import ctypes
 import threading
 from dataclasses import dataclass, field, replace
 
@@ -404,14 +406,26 @@ _CHUNK = 256  # texts between two looks at whether to stop
 
 
 def _start(work):
-    """Start a thread of low priority with the configuration of scikit-learn."""
+    """Start a thread of low priority with the configuration of scikit-learn.
+
+    It stops when Python exits. C++ code that runs on while Python ends aborts the
+    process.
+    """
 
     def run(config):
         lower_priority()
         with sklearn.config_context(**config):  # each thread has its own
             work()
+        atexit.unregister(stop)
+
+    def stop():
+        while thread.is_alive():
+            id, error = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(id, error)
+            thread.join(1)  # once more if something caught it
 
     thread = threading.Thread(target=run, args=(sklearn.get_config(),), daemon=True)
+    atexit.register(stop)
     thread.start()
     return thread
 
