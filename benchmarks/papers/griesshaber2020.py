@@ -54,8 +54,8 @@ SCALES = {
     },
     "cpu": {
         "data": ["mnli", "qnli", "sst2", "snli"],
-        "seeds": 3,
-        "more_seeds": {"qnli": 16, "sst2": 6, "snli": 12},
+        "seeds": 9,
+        "more_seeds": {"qnli": 16, "snli": 12},
         "n_whole": 500,
         "sizes": {"n_pool": 1000, "n_test": 400, "max_length": 48, "max_epochs": 3},
         "schedule": {**SCHEDULE, "n_rounds": 3, "batch_size": 80},

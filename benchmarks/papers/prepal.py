@@ -51,7 +51,8 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 # those of AL+FT, with the first seed and the one after the last; "points": rounds after
 # which PRepAL with these is fine-tuned too, for the curve; "one_by_one": the encoder
 # that labels one text in a round; "more_seeds": how many seeds of a data set the
-# functions have, those without the training at the end ("loops"), and one text a round;
+# functions have, those without the training at the end ("loops"), one text a round up
+# to the end and to the first point ("early"), and the transfer to another encoder;
 # "halved": data sets with half the encoder, fine-tuned in bfloat16, to save hours.
 SCALES = {
     "smoke": {
@@ -73,7 +74,7 @@ SCALES = {
         "strategies": STRATEGIES,
         "seeds": 6,
         "more_seeds": {
-            "sst2": {"functions": 17, "one_by_one": 12},
+            "sst2": {"functions": 17, "one_by_one": 12, "early": 89, "transfer": 111},
             "cola": {"functions": 17},
             "qnli_dev": {"loops": 17},
             "ag_news": {"loops": 17},
@@ -133,7 +134,9 @@ def make_grid(settings):
     def add(protocol, data, strategy, seed, encoder="first", final=None, **changes):
         cell = {"protocol": protocol, "data": data, "strategy": strategy}
         cell |= {"seed": seed, "encoder": encoder, "final": final, "sizes": sizes}
-        grid.append({**cell, "schedule": {**schedule, **changes}})
+        cell["schedule"] = {**schedule, **changes}
+        if cell not in grid:
+            grid.append(cell)
 
     one_by_one = schedule["n_rounds"] * schedule["batch_size"]
     for data in settings.data:
@@ -159,18 +162,21 @@ def make_grid(settings):
                     continue  # the curve of entropy alone
                 for n in settings.points.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
-            for strategy in settings.transfer.get(data, []) if is_first else []:
+            moves = is_first or seed < more.get("transfer", 0)
+            for strategy in settings.transfer.get(data, []) if moves else []:
                 add("Transfer", data, strategy, seed, final="second")
                 add("PRepAL", data, strategy, seed, encoder="second", final="second")
-            alone = is_first or seed < more.get("one_by_one", 0)
-            if data in settings.sequential and alone:
-                which = settings.one_by_one
-                models = {"encoder": which, "final": which}
-                for n in settings.points[data] if is_first else []:
-                    if which != "first":  # of the first, they are there
-                        add("PRepAL", data, "entropy", seed, **models, n_rounds=n)
-                    one = {"n_rounds": n * schedule["batch_size"], "batch_size": 1}
-                    add("PRepAL", data, "entropy", seed, **models, **one)
+            if data not in settings.sequential:
+                continue
+            models = {"encoder": settings.one_by_one, "final": settings.one_by_one}
+            points = settings.points[data]
+            if not is_first:
+                points = points[:1] if seed < more.get("early", 0) else []
+            for n in points:
+                add("PRepAL", data, "entropy", seed, **models, n_rounds=n)
+                one = {"n_rounds": n * schedule["batch_size"], "batch_size": 1}
+                add("PRepAL", data, "entropy", seed, **models, **one)
+            if is_first or seed < more.get("one_by_one", 0):
                 one = {"n_rounds": one_by_one, "batch_size": 1}
                 add("PRepAL", data, "entropy", seed, **models, **one)
     return encodings, grid
