@@ -40,7 +40,8 @@ SCHEDULE |= {"pool_size": 20_000}
 SMALL = {"lr": 2e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
 # "shares": parts of "n_whole" texts to train on at once; "more_seeds": those of the
-# loops with nothing frozen, on data sets where more decide a claim in less time.
+# loops with nothing frozen, on data sets where more decide a claim in less time;
+# "timed": the seeds that all ran on one machine, whose seconds are compared.
 SCALES = {
     "smoke": {
         "data": ["docstrings_two_pairs", "docstrings_two"],
@@ -55,6 +56,7 @@ SCALES = {
     "cpu": {
         "data": ["mnli", "qnli", "sst2", "snli"],
         "seeds": 9,
+        "timed": 3,
         "more_seeds": {"qnli": 16, "snli": 12},
         "n_whole": 500,
         "sizes": {"n_pool": 1000, "n_test": 400, "max_length": 48, "max_epochs": 3},

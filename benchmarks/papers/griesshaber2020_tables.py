@@ -118,6 +118,9 @@ def _spent(record, settings):
 
 
 def _seconds(records, settings):
+    """Tabulate the seconds of the seeds that ran side by side on one machine."""
+    timed = getattr(settings, "timed", settings.seeds)
+    records = [r for r in records if r["seed"] < timed]
     whole, rows = {}, []
     for freeze in settings.freezes:
         row = _frozen(freeze, settings)
