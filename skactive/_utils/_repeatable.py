@@ -1,5 +1,7 @@
 """What makes results repeatable: seeds from a base seed, and limits of threads."""
 
+import atexit
+import ctypes
 import os
 import sys
 import threading
@@ -12,6 +14,7 @@ from functools import wraps
 from numbers import Integral
 
 import numpy as np
+import sklearn
 from threadpoolctl import ThreadpoolController
 
 # torch has one generator for all threads: whoever seeds it has it alone until the end.
@@ -131,6 +134,31 @@ def lower_priority(by=10):
         with suppress(OSError):
             thread = os.PRIO_PROCESS, threading.get_native_id()
             os.setpriority(*thread, max(by, os.getpriority(*thread)))
+
+
+def start_in_background(work):
+    """Start a thread of low priority with the configuration of scikit-learn.
+
+    It stops when Python exits. C++ code that runs on while Python ends aborts the
+    process.
+    """
+
+    def run(config):
+        lower_priority()
+        with sklearn.config_context(**config):  # each thread has its own
+            work()
+        atexit.unregister(stop)
+
+    def stop():
+        while thread.is_alive():
+            id, error = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(id, error)
+            thread.join(1)  # once more if something caught it
+
+    thread = threading.Thread(target=run, args=(sklearn.get_config(),), daemon=True)
+    atexit.register(stop)
+    thread.start()
+    return thread
 
 
 _PAUSE = 0.06  # seconds: from a key to the next text on the page, as a rule

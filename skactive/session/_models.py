@@ -1,13 +1,10 @@
 """The model of a session, when another one is trained, and what threads do for it."""
 
-import atexit
 import copy
-import ctypes
 import threading
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import sklearn
 from sklearn.base import clone
 
 from .._utils._containers import NothingToAskError, check_picks, take_rows
@@ -18,7 +15,7 @@ from .._utils._pipelines import (
     split_estimator,
     takes_unlabeled,
 )
-from .._utils._repeatable import lower_priority, synchronized
+from .._utils._repeatable import start_in_background, synchronized
 from .._utils._texts import drop_known_texts
 from ._labels import describe_now, indicate
 
@@ -405,31 +402,6 @@ def choose(learner, X, n, free, find_id):
 _CHUNK = 256  # texts between two looks at whether to stop
 
 
-def _start(work):
-    """Start a thread of low priority with the configuration of scikit-learn.
-
-    It stops when Python exits. C++ code that runs on while Python ends aborts the
-    process.
-    """
-
-    def run(config):
-        lower_priority()
-        with sklearn.config_context(**config):  # each thread has its own
-            work()
-        atexit.unregister(stop)
-
-    def stop():
-        while thread.is_alive():
-            id, error = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(id, error)
-            thread.join(1)  # once more if something caught it
-
-    thread = threading.Thread(target=run, args=(sklearn.get_config(),), daemon=True)
-    atexit.register(stop)
-    thread.start()
-    return thread
-
-
 def fit_front(estimator, X):
     """Return the front steps of an estimator; they need no training."""
     return clone(split_estimator(estimator)[0]).fit(take_rows(X, np.arange(1)))
@@ -479,7 +451,7 @@ class BackgroundEncoder:
             if self._running:
                 return
             self._running = True
-            self._thread = _start(self._work)
+            self._thread = start_in_background(self._work)
 
     def pick(self, free, n):
         """Return positions of `n` free items that have features first, or soon."""
@@ -543,7 +515,7 @@ class BackgroundTrainer:
                 return
             self._waiting = task
             if self._thread is None:
-                self._thread = _start(self._work)
+                self._thread = start_in_background(self._work)
 
     def take(self, errors=True):
         """Return the newest model that is ready, or None; raise an error once."""
