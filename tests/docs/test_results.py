@@ -35,7 +35,7 @@ QUOTED = [
     ("eindor2020", "takes 1.0 to 2.0 times", "times", "EGL", 9, "2.0"),
     ("griesshaber2020", "(+0.1 points", "claims", "labels by BALD", 2, "+0.1 "),
     ("griesshaber2020", "(+0.5 [-0.7", "claims", "QNLI, SST-2, SNLI: f", 2, "+0.5 "),
-    ("griesshaber2020", "costs 1.7 points", "claims", "freezing the last 6", 2, "-1.7 "),
+    ("griesshaber2020", "costs 1.7 points", "claims", "freezing the last 6", 2, "-1.7"),
     ("griesshaber2020", "by 0.6 %", "claims", "QNLI: with random", 2, "-0.6 "),
     ("griesshaber2020", "Of 22 claims 7 hold", "summary", "7", 0, "7"),
     ("griesshaber2020", "saves about 36 %", "seconds", "3 | 2", 6, "36 ± "),

@@ -1,4 +1,4 @@
-"""Python exits while a session's thread is in C++ code, which would abort the process."""
+"""Python exits while a thread of a session is in C++ code, and must not abort."""
 
 import sys
 import threading
