@@ -52,7 +52,9 @@ def leave(path, what):
         session.close()
 
 
-@pytest.mark.parametrize("what", ["open", "closed", "encoding"])
+@pytest.mark.parametrize(
+    "what", [pytest.param("open", marks=pytest.mark.slow), "closed", "encoding"]
+)
 def test_python_exits_at_once_and_without_an_error(tmp_path, what):
     from ._helpers import run_apart  # not at the top: this file is the script, too
 
