@@ -43,7 +43,6 @@ STRATEGIES = [
     *("dal", "coreset", "egl"),
 ]
 DATA = ["sst2", "cola", "qnli_dev", "ag_news", "imdb"]
-TUNED = ["dal", "coreset"]  # with entropy, those of AL+FT
 PAPER_DATA = ["sst2", "cola", "qnli", "ag_news", "imdb"]
 SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
@@ -85,7 +84,7 @@ SCALES = {
         "training": SMALL,
         "final": {n: ["random", "entropy"] for n in DATA} | {"sst2": STRATEGIES},
         "tuned_loop": {
-            "sst2": {"entropy": (0, 5)} | dict.fromkeys(TUNED, (5, 9)),
+            "sst2": {"entropy": (0, 5), "dal": (5, 13), "coreset": (5, 9)},
             "qnli_dev": {"entropy": (0, 5)},
         },
         "points": {"sst2": [2, 4]},
