@@ -4,6 +4,7 @@ The build of the site runs their Python and checks their links.
 """
 
 import ast
+import pkgutil
 import re
 import shlex
 import tomllib
@@ -24,6 +25,7 @@ PAGES = {
     name: ROOT / name
     for name in ("docs/index.md", "docs/glossary.md", "README.md", "CONTRIBUTING.md")
 }
+ROLE = re.compile(r":(?:func|class|meth|attr|mod)[}:]`~?(skactive[\w.]*)")
 FENCE = re.compile(r"^(`{3,}|:{3,})\{?([\w-]*)\}?.*?\n(.*?)^\1`*:*\s*$", re.M | re.S)
 MOST_WORDS = 1500
 
@@ -126,3 +128,9 @@ def test_words_and_commands_are_found(tmp_path):
     assert [split_command(line) for line in read_commands(page)] == [
         [[".venv/bin/skactive", "demo", "--folder", "x"]]
     ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_refers_to_exists(name):
+    for found in ROLE.findall(PAGES[name].read_text("utf-8")):
+        pkgutil.resolve_name(found)
