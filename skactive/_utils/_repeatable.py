@@ -1,4 +1,4 @@
-"""What makes results repeatable: seeds from a base seed, and limits of threads."""
+"""Seeds from a base seed, and threads: their limits, priority and end."""
 
 import atexit
 import ctypes
@@ -151,10 +151,10 @@ def start_in_background(work):
 
     def stop():
         while thread.is_alive():
-            id, error = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(id, error)
+            interrupt(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
             thread.join(1)  # once more if something caught it
 
+    interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
     thread = threading.Thread(target=run, args=(sklearn.get_config(),), daemon=True)
     atexit.register(stop)
     thread.start()

@@ -144,6 +144,7 @@ def test_kills_among_4_threads_lose_no_acknowledged_label(tmp_path, n_kills, cap
     from ._helpers import run_apart  # not at the top: this file is the script, too
 
     report = run_apart(__file__, tmp_path, n_kills)
+    assert report.startswith(f"{n_kills} kills, ")
     with capsys.disabled():
         sys.stdout.write(f"\n{report}")
 
