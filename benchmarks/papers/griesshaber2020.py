@@ -25,6 +25,7 @@ scale are ours, after Devlin et al.
 """
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 from common import depth, make_parser, run_missing, settle
@@ -39,14 +40,16 @@ SCHEDULE = {"initial": "first", "n_initial": 10, "n_rounds": 9, "batch_size": 10
 SCHEDULE |= {"pool_size": 20_000}
 SMALL = {"lr": 2e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
-# "shares": parts of "n_whole" texts to train on at once; "more_seeds": those of the
-# loops with nothing frozen, on data sets where more decide a claim in less time;
-# "timed": the seeds that all ran on one machine, whose seconds are compared.
+# "shares": parts of "n_whole" texts to train on at once, with "share_seeds" seeds;
+# "more_seeds": those of the loops with nothing frozen, on data sets where more decide a
+# claim in less time; "timed": the seeds that all ran on one machine, whose seconds are
+# compared.
 SCALES = {
     "smoke": {
         "data": ["docstrings_two_pairs", "docstrings_two"],
         "seeds": 2,
         "more_seeds": {"docstrings_two": 3},
+        "share_seeds": 3,
         "n_whole": 30,
         "sizes": {"n_pool": 40, "n_test": 20, "max_length": 12, "max_epochs": 1},
         "schedule": {**SCHEDULE, "n_initial": 6, "n_rounds": 1, "batch_size": 8},
@@ -57,7 +60,8 @@ SCALES = {
         "data": ["mnli", "qnli", "sst2", "snli"],
         "seeds": 9,
         "timed": 3,
-        "more_seeds": {"qnli": 16, "snli": 12},
+        "more_seeds": {"qnli": 16, "sst2": 31, "snli": 12},
+        "share_seeds": 20,
         "n_whole": 500,
         "sizes": {"n_pool": 1000, "n_test": 400, "max_length": 48, "max_epochs": 3},
         "schedule": {**SCHEDULE, "n_rounds": 3, "batch_size": 80},
@@ -67,6 +71,7 @@ SCALES = {
     "paper": {
         "data": ["mnli", "qnli", "sst2", "snli"],
         "seeds": 3,
+        "share_seeds": 3,
         "n_whole": None,
         # Pools: 20,000 texts of SST-2, 2,000 of QNLI, 9,888 of MNLI, 19,999 of SNLI.
         "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
@@ -90,14 +95,14 @@ def make_grid(settings):
     for data in settings.data:
         for seed in range(seeds_of(data, settings)):
             cell = {"data": data, "seed": seed, **common}
-            own = seed < settings.seeds  # of the others, only loops with nothing frozen
-            freezes, shares = (FREEZES, settings.shares) if own else ([0], [])
+            # Of the other seeds, only loops with nothing frozen.
+            freezes = FREEZES if seed < settings.seeds else [0]
             for strategy, freeze in [*(("bald", f) for f in freezes), ("random", 0)]:
                 what = {"part": "loop", "strategy": strategy, "freeze": freeze}
                 grid.append({**cell, **what, "schedule": settings.schedule})
-            for share in shares:
-                what = {"part": "share", "share": share, "n_whole": settings.n_whole}
-                grid.append({**cell, **what})
+        for seed, share in product(range(settings.share_seeds), settings.shares):
+            what = {"part": "share", "share": share, "n_whole": settings.n_whole}
+            grid.append({"data": data, "seed": seed, **common, **what})
         what = {"part": "pool", "data": data, "seed": 0}
         grid.append({**what, **common, "schedule": settings.schedule})
     return grid
@@ -117,7 +122,8 @@ def check(records, settings, tables):
     runs = len(settings.data) * settings.seeds
     unfrozen = sum(seeds_of(data, settings) for data in settings.data)
     assert len(loops) == (len(FREEZES) - 1) * runs + 2 * unfrozen, len(loops)
-    assert len(shares) == len(settings.shares) * runs, len(shares)
+    n_shares = len(settings.data) * settings.share_seeds * len(settings.shares)
+    assert len(shares) == n_shares, len(shares)
     assert [r["data"] for r in pools] == settings.data, pools
     assert {(r["strategy"], r["freeze"]) for r in loops} == {
         *(("bald", freeze) for freeze in FREEZES),

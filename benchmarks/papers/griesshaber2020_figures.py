@@ -50,7 +50,7 @@ def as_runs(found, first=0):
 def share_runs(records, settings, data):
     """Runs of two rounds or so: a share of the texts, then all of them."""
     runs = []
-    for seed in range(settings.seeds):
+    for seed in range(settings.share_seeds):
         found = select(records, part="share", data=data, seed=seed)
         found.sort(key=lambda r: r["n_labeled"])
         curve = zip(*((r["n_labeled"], r["score"]) for r in found), strict=True)

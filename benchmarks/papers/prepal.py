@@ -51,7 +51,8 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 # which PRepAL with these is fine-tuned too, for the curve; "one_by_one": the encoder
 # that labels one text in a round; "more_seeds": how many seeds of a data set the
 # functions have, those without the training at the end ("loops"), one text a round up
-# to the end and to the first point ("early"), and the transfer to another encoder;
+# to the end and to the first point ("early"), the transfer to another encoder, and
+# single functions, by their names;
 # "halved": data sets with half the encoder, fine-tuned in bfloat16, to save hours.
 SCALES = {
     "smoke": {
@@ -73,7 +74,8 @@ SCALES = {
         "strategies": STRATEGIES,
         "seeds": 6,
         "more_seeds": {
-            "sst2": {"functions": 17, "one_by_one": 12, "early": 89, "transfer": 111},
+            "sst2": {"functions": 17, "one_by_one": 12, "early": 89, "transfer": 111}
+            | dict.fromkeys(("random", "dal", "coreset"), 75),
             "cola": {"functions": 17},
             "qnli_dev": {"loops": 17},
             "ag_news": {"loops": 17},
@@ -149,7 +151,8 @@ def make_grid(settings):
             is_first = seed < settings.seeds
             is_whole = is_first or seed < more.get("functions", 0)
             for strategy in settings.strategies:
-                if is_whole and strategy in settings.final.get(data, []):
+                is_own = is_whole or seed < more.get(strategy, 0)
+                if is_own and strategy in settings.final.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first")
                 elif is_whole or seed < more.get("loops", 0):
                     add("AL+LR", data, strategy, seed)

@@ -66,7 +66,7 @@ SCALES = {
         "size": 500,
         "n_test": 400,
         "n_plain": 300,
-        "seeds": 6,
+        "seeds": 20,
         "rate_seeds": 1,
         "other_rate_seeds": 3,
         "last": [1, 2, 3],

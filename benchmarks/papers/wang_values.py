@@ -176,11 +176,15 @@ def make_runs(records, settings, data, n_last, kept=False):
     return runs
 
 
-def budgets(records, settings, data):
-    """A quarter, half and all of the seconds that all layers take until they stop."""
+def budgets(records, settings, data, in_epochs=False):
+    """A quarter, half and all of the seconds that all layers take until they stop.
+
+    In seconds, or in mean epochs of the runs.
+    """
+    clock = settings.clock
     whole = pick(records, settings, data, None)
-    mean = np.mean([spent(r, settings.clock) for r in whole])
-    return mean * np.array([0.25, 0.5, 1.0])
+    times = [spent(r, clock) / (np.mean(r[clock]) if in_epochs else 1) for r in whole]
+    return np.mean(times) * np.array([0.25, 0.5, 1.0])
 
 
 def at_equal_time(runs, seconds):
