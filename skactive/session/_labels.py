@@ -116,6 +116,8 @@ class Vocabulary:
         """Return the checked name of one class, which is one of the session or not."""
         known = self.collect()
         kind = kind_of(known[0]) if known else None
+        if is_missing(name):
+            raise ValueError(f"{argument!r} must be the name of a class, got {name!r}.")
         (name,) = normalize_labels([name], [argument], kind)
         if isinstance(name, list):
             raise TypeError(f"{argument!r} must be a single label, got {name!r}.")
@@ -203,8 +205,7 @@ def rename_label(label, old, new):
 
 def rename_class(classes, old, new):
     """Return classes with another name for one of them; two of one name are one."""
-    names = [new if name == old else name for name in classes]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(new if name == old else name for name in classes))
 
 
 def restore_class(classes, event, keep):
@@ -243,9 +244,9 @@ def check_classes(classes):
                 f"{odd[0]!r}. Pass names as str."
             )
         classes = list(classes)
-    if not is_list(classes) or len(classes) < 2:
+    if not is_list(classes) or len(classes) < 2 or any(map(is_missing, classes)):
         raise ValueError(
-            f"'classes' must be a sequence of at least two labels, got {classes!r}."
+            f"'classes' must be at least two labels, none missing, got {classes!r}."
         )
     places = [f"classes[{i}]" for i in range(len(classes))]
     classes = normalize_labels(classes, places, None)

@@ -113,12 +113,12 @@ def test_classes_are_kept_and_can_be_added(open_session):
 @pytest.mark.parametrize(
     ("classes", "match"),
     [
-        ("ab", "a sequence of at least two labels, got 'ab'"),
+        ("ab", "at least two labels, none missing, got 'ab'"),
         (["a"], "at least two labels"),
-        ({"a", "b"}, "a sequence of at least two labels"),
+        ({"a", "b"}, "at least two labels, none missing"),
         (["a", "a"], "must be different single labels"),
         ([[0, 1], [1, 0]], "must be different single labels"),
-        (["a", ""], r"must hold a label for 'classes\[1\]', got ''"),
+        (["a", ""], r"two labels, none missing, got \['a', ''\]"),
     ],
 )
 def test_classes_that_are_none_are_refused(open_session, classes, match, tmp_path):
