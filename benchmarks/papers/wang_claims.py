@@ -207,15 +207,13 @@ def percent_of_epoch(records, settings, data, n_last):
 def leads(records, settings, data, n_last):
     """Points by which the last layers lead all at equal time, mean over the budgets.
 
-    A budget counts in which both have a model. It is as many epochs of all layers for
-    each seed, because seeds ran on processors of different speed.
+    A budget counts in which both have a model.
     """
-    epochs = budgets(records, settings, data, in_epochs=True)
+    times = budgets(records, settings, data)
     runs = [make_runs(records, settings, data, n) for n in (n_last, None)]
     found = []
     for few, whole in zip(*runs, strict=True):
-        seconds = epochs * np.mean([r["fit_seconds"] for r in whole.rounds])
-        scores = at_equal_time({"few": [few], "all": [whole]}, seconds).scores
+        scores = at_equal_time({"few": [few], "all": [whole]}, times).scores
         found.append(100 * np.nanmean(scores[0] - scores[1]))
     return np.nan_to_num(found)
 

@@ -191,7 +191,7 @@ def equal_time_table(records, settings, data):
         for name, scores in zip(found.names, found.scores, strict=True)
     ]
     rows.append(["trivial", *[_trivial(records, settings, data)] * len(found.seconds)])
-    return table([_heading(data), *(f"{s:.0f} s" for s in found.seconds)], rows)
+    return table([_heading(data), *(f"{t:.1f} epochs" for t in found.seconds)], rows)
 
 
 def draw(records, settings):
@@ -214,7 +214,11 @@ def draw(records, settings):
         trivial = pick(records, settings, data, None)[0]["trivial"]
         ax.axhline(trivial, color="gray", linestyle=":", linewidth=1)
         ScoreTimeDisplay.from_runs(runs, phases=PHASES, baseline=None, ax=ax)
-        ax.set(title=_title(data, counts), xlabel="seconds", ylabel=metric_of(data))
+        ax.set(
+            title=_title(data, counts),
+            xlabel="time, in epochs of all layers",
+            ylabel=metric_of(data),
+        )
     for ax in axes.flat[n:]:
         ax.remove()
     figure.savefig(figure_path(settings, "wang_time.png"), dpi=70)

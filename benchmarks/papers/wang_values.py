@@ -147,12 +147,12 @@ def savings(records, settings, data, n_last, kept=False):
 # Equal time.
 
 
-def make_run(record, seconds, setup):
+def make_run(record, times, setup):
     """Write the epochs of one training as rounds of a run, for the analysis."""
     rounds = [
         {"queried": [i], "scores": {"score": score, "valid": valid}, "fit_seconds": s}
         for i, (score, valid, s) in enumerate(
-            zip(record["epoch_scores"], record["valid_scores"], seconds, strict=True)
+            zip(record["epoch_scores"], record["valid_scores"], times, strict=True)
         )
     ]
     return Run(
@@ -163,30 +163,36 @@ def make_run(record, seconds, setup):
 
 
 def make_runs(records, settings, data, n_last, kept=False):
-    """Runs of a setting, with the bottom kept or as if every layer ran."""
-    clock = settings.clock
-    if kept or n_last is None:
-        found = pick(records, settings, data, n_last)
-        return [make_run(r, r[clock], r["setup"][clock]) for r in found]
-    runs, both = [], pairs(records, settings, data, n_last)
-    shares = epoch_share(records, settings, data, n_last)
+    """Runs of a setting, with the bottom kept or as if every layer ran.
+
+    The unit of time is the mean epoch of all layers with the same seed, because seeds
+    ran on processors of different speed.
+    """
+    clock, both = settings.clock, list(pairs(records, settings, data, n_last))
+    shares = [None] * len(both)
+    if not kept and n_last is not None:
+        shares = epoch_share(records, settings, data, n_last)
+    runs = []
     for share, (whole, few) in zip(shares, both, strict=True):
-        seconds = [share * np.mean(whole[clock])] * len(few[clock])
-        runs.append(make_run(few, seconds, whole["setup"][clock]))
+        epoch = np.mean(whole[clock])
+        times, setup = np.array(few[clock]) / epoch, few["setup"][clock] / epoch
+        if share is not None:
+            times, setup = np.full(len(times), share), whole["setup"][clock] / epoch
+        runs.append(make_run(few, times.tolist(), setup))
     return runs
 
 
-def budgets(records, settings, data, in_epochs=False):
-    """A quarter, half and all of the seconds that all layers take until they stop.
+def budgets(records, settings, data):
+    """A quarter, half and all of the time that all layers take until they stop.
 
-    In seconds, or in mean epochs of the runs.
+    In mean epochs of these runs.
     """
     clock = settings.clock
     whole = pick(records, settings, data, None)
-    times = [spent(r, clock) / (np.mean(r[clock]) if in_epochs else 1) for r in whole]
+    times = [spent(r, clock) / np.mean(r[clock]) for r in whole]
     return np.mean(times) * np.array([0.25, 0.5, 1.0])
 
 
-def at_equal_time(runs, seconds):
+def at_equal_time(runs, times):
     """Scores within each budget of the model that was best on the validation part."""
-    return equal_time(runs, seconds, "score", chosen_by="valid", phases=PHASES)
+    return equal_time(runs, times, "score", chosen_by="valid", phases=PHASES)
