@@ -26,6 +26,7 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     fit_context,
+    store,
     tag_text_transformer,
     validate_params,
 )
@@ -132,13 +133,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         revision: str | None = None,
         verbose: int | bool | str = "auto",
     ):
-        self.model = model
-        self.normalize = normalize
-        self.max_length = max_length
-        self.pca_dims = pca_dims
-        self.sif = sif
-        self.revision = revision
-        self.verbose = verbose
+        store(locals())
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
