@@ -130,7 +130,10 @@ def train_final(settings, session, folder, data, begin=lambda step: None):
         begin("training")
         say(f"training the model on {len(y):,} labels; Ctrl-C leaves out predictions")
         session.refit()
-    model, classes = session.learner.estimator_, session.models.newest().classes
+    newest = session.models.newest()
+    if newest.learner is None:  # if nobody labeled, or features failed
+        newest = session.models.train_now()
+    model, classes = newest.learner.estimator_, newest.classes
     if not _pays(settings, y):
         return model, classes
     begin("fine-tuning")
@@ -141,7 +144,7 @@ def train_final(settings, session, folder, data, begin=lambda step: None):
         if settings.target == "multi-label":
             tuned = make_fine_tuned_classifier(encoder, multi_label=True, **options)
             return tuned.fit(X, to_indicator(y, classes)[0]), classes
-        final = make_final_classifier(session.learner.estimator, encoder, **options)
+        final = make_final_classifier(newest.learner.estimator, encoder, **options)
         return final.fit(X, y, X_unlabeled=rest), None
     except KeyboardInterrupt:
         say("stopped; the model of the session is kept")

@@ -480,9 +480,9 @@ class BackgroundEncoder:
             except Exception as exc:  # shown by the session and the front ends
                 error = exc
             with self._lock:
-                self._done += len(rows)
                 self.ready[rows] = error is None
                 self.error = self.error or error
+                self._done += len(rows)  # last, as `share` is read without the lock
 
 
 def make_encoder(encode, estimator, pool, seed):

@@ -24,6 +24,7 @@ from skactive.labeling._project import Project
 from skactive.labeling._server import LabelingServer, remember_address
 from skactive.persistence import load
 from skactive.session import read_labels
+from skactive.session._models import Models
 
 from ..annotators._helpers import FakeChat, chat
 
@@ -377,6 +378,16 @@ def test_a_plain_prompt_names_what_gives_a_screen(label, monkeypatch, is_termina
     _, shown = label()
     hint = '`pip install "skactive[tui]"` gives labeling on a full screen'
     assert (hint in shown) == is_terminal
+
+
+def test_the_model_of_earlier_labels_is_saved_before_the_thread_has_trained_one(
+    label, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(Models, "_adopt", lambda self, errors=True: None)
+    monkeypatch.setattr(Models, "find_ready", lambda self: np.zeros(N_ROWS, dtype=bool))
+    status, _ = label()
+    assert status == 0
+    assert (tmp_path / "notes.skactive" / "model").is_dir()
 
 
 def test_commands_of_the_prompt(label, tmp_path):

@@ -129,6 +129,23 @@ def test_every_item_is_encoded_once_in_a_random_order(open_session, learner, tex
     assert list(SlowFeatures.seen)[:256] != texts[:256]
 
 
+def test_all_is_encoded_only_when_all_items_are_marked(open_session, learner, texts):
+    encoder = open_session(texts, learner=learner, encode="background").models._encoder
+    shares = []
+
+    class Watched(np.ndarray):
+        def __setitem__(self, rows, values):
+            shares.append(encoder.share)
+            super().__setitem__(rows, values)
+
+    encoder.ready = encoder.ready.view(Watched)
+    SlowFeatures.gate.set()
+    encoder._thread.join(10)
+    assert shares == [0, 256 / 300]
+    assert encoder.share == 1
+    assert encoder.find_ready() is None
+
+
 def test_close_ends_the_encoding(open_session, learner, texts):
     session = open_session(texts, learner=learner, encode="background")
     SlowFeatures.gate.set()
