@@ -18,7 +18,7 @@ What the cpu scale leaves out: `SCALES` has its sizes. The encoder is all-MiniLM
 with mean pooling, the second one its first three layers; texts are cut at 64 tokens;
 pools are drawn down, and QNLI's is its dev set. An encoder this small learns from so
 few texts with larger rates than BERT. AL+FT runs with entropy on two data sets (five
-seeds), and with DAL and CoreSet on SST-2 (four seeds): a query with BALD takes seven
+seeds), and with DAL and CoreSet on SST-2 (8 and 4): a query with BALD takes seven
 minutes there. With random labels it would end with the model of PRepAL, as both have
 the same labels then. With two classes the variation ratio ranks texts as entropy does,
 except for ties.
@@ -52,8 +52,8 @@ SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 # that labels one text in a round; "more_seeds": how many seeds of a data set the
 # functions have, those without the training at the end ("loops"), one text a round up
 # to the end and to the first point ("early"), the transfer to another encoder, and
-# single functions, by their names;
-# "halved": data sets with half the encoder, fine-tuned in bfloat16, to save hours.
+# single functions, by their names; "halved": data sets with half the encoder,
+# fine-tuned in bfloat16, to save hours.
 SCALES = {
     "smoke": {
         "data": ["docstrings"],

@@ -168,17 +168,16 @@ def make_runs(records, settings, data, n_last, kept=False):
     The unit of time is the mean epoch of all layers with the same seed, because seeds
     ran on processors of different speed.
     """
-    clock, both = settings.clock, list(pairs(records, settings, data, n_last))
-    shares = [None] * len(both)
-    if not kept and n_last is not None:
-        shares = epoch_share(records, settings, data, n_last)
-    runs = []
-    for share, (whole, few) in zip(shares, both, strict=True):
+    clock, runs = settings.clock, []
+    is_measured = kept or n_last is None
+    shares = [] if is_measured else epoch_share(records, settings, data, n_last)
+    for i, (whole, few) in enumerate(pairs(records, settings, data, n_last)):
         epoch = np.mean(whole[clock])
-        times, setup = np.array(few[clock]) / epoch, few["setup"][clock] / epoch
-        if share is not None:
-            times, setup = np.full(len(times), share), whole["setup"][clock] / epoch
-        runs.append(make_run(few, times.tolist(), setup))
+        if is_measured:
+            times, setup = [s / epoch for s in few[clock]], few["setup"][clock] / epoch
+        else:
+            times, setup = [shares[i]] * len(few[clock]), whole["setup"][clock] / epoch
+        runs.append(make_run(few, times, setup))
     return runs
 
 

@@ -246,7 +246,8 @@ def check_classes(classes):
         classes = list(classes)
     if not is_list(classes) or len(classes) < 2 or any(map(is_missing, classes)):
         raise ValueError(
-            f"'classes' must be at least two labels, none missing, got {classes!r}."
+            "'classes' must be a sequence of at least two labels, none missing, got "
+            f"{classes!r}."
         )
     places = [f"classes[{i}]" for i in range(len(classes))]
     classes = normalize_labels(classes, places, None)

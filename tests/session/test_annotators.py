@@ -113,9 +113,9 @@ def test_classes_are_kept_and_can_be_added(open_session):
 @pytest.mark.parametrize(
     ("classes", "match"),
     [
-        ("ab", "at least two labels, none missing, got 'ab'"),
+        ("ab", "a sequence of at least two labels, none missing, got 'ab'"),
         (["a"], "at least two labels"),
-        ({"a", "b"}, "at least two labels, none missing"),
+        ({"a", "b"}, "a sequence of at least two labels"),
         (["a", "a"], "must be different single labels"),
         ([[0, 1], [1, 0]], "must be different single labels"),
         (["a", ""], r"two labels, none missing, got \['a', ''\]"),
@@ -166,3 +166,4 @@ def test_classes_that_differ_raise_no_warning(open_session, labels):
         warnings.simplefilter("error")
         for id, label in enumerate(labels):
             session.tell(id, label, unasked=True)
+    assert list(session.labels.values()) == labels
