@@ -87,36 +87,44 @@ def make(settings, seed, **options):
     return make_fine_tuned_classifier(settings.model, random_state=seed, **options)
 
 
+def make_loop(settings, X):
+    """The model of the loop, with the features of X in its cache."""
+    loop = make_text_classifier(
+        settings.model,
+        max_length=settings.sizes["max_length"],
+        cache=str(settings.out / "features"),
+    )
+    loop[0].transform(X)
+    clear_cache()
+    return loop
+
+
+def fit_average(settings, loop, X, y, rows, others, seed):
+    """Train the average on rows of X, others without labels; it and its members."""
+    length = settings.sizes["max_length"]
+    model = make_final_classifier(loop, settings.model, max_length=length)
+    model.set_params(random_state=seed, other__max_epochs=settings.max_epochs)
+    model.fit(X[rows], y[rows], X_unlabeled=X[others])
+    return dict(zip(MEMBERS, (model.estimator_, model.other_, model), strict=True))
+
+
 def run_cell(settings, *, data, labels, change, seed, sizes):
     """Train on random labels; the accuracy of each member, or of what is changed."""
     X, X_test, y, y_test = read(data, sizes["n_pool"], sizes["n_test"])
     order = draw(y, labels, seed)
     rows, others = order[:labels], order[labels : labels + sizes["n_unlabeled"]]
-    loop = make_text_classifier(
-        settings.model,
-        max_length=sizes["max_length"],
-        cache=str(settings.out / "features"),
-    )
-    loop[0].transform(X)  # encoded once, not counted
+    loop = make_loop(settings, X)
     options = CHANGES.get(change)
-    clear_cache()
     start = process_time()
     if change is None:
-        length = sizes["max_length"]
-        model = make_final_classifier(loop, settings.model, max_length=length)
-        model.set_params(random_state=seed, other__max_epochs=settings.max_epochs)
+        found = fit_average(settings, loop, X, y, rows, others, seed)
     elif options is None:
         tuned = make(settings, seed)
         model = SelfTraining(tuned, teacher=loop, cv=None, random_state=seed)
+        found = {change: model.fit(X[rows], y[rows], X_unlabeled=X[others])}
     else:
-        model = make(settings, seed, **options)
-    pool = {} if options else {"X_unlabeled": X[others]}
-    model.fit(X[rows], y[rows], **pool)
+        found = {change: make(settings, seed, **options).fit(X[rows], y[rows])}
     seconds = process_time() - start
-    found = {change: model}
-    if change is None:
-        members = (model.estimator_, model.other_, model)
-        found = dict(zip(MEMBERS, members, strict=True))
     scores = {n: float(np.mean(m.predict(X_test) == y_test)) for n, m in found.items()}
     return {"scores": scores, "processor": round(seconds, 2)}
 

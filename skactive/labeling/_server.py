@@ -125,11 +125,12 @@ class LabelingServer(HttpServer):
         yield "retry: 500\n\n"
         while not is_last:
             is_last = self.stopping  # what is shown in the end is never left out
+            seconds = 0 if is_last else 0.5
             if self._is_over.is_set():
                 await anyio.sleep(0.2)
             else:
                 new = await anyio.to_thread.run_sync(
-                    self.desk.wait, version, 0.5, limiter=self._waiting
+                    self.desk.wait, version, seconds, limiter=self._waiting
                 )
                 if new != version and not self._is_over.is_set():
                     version = new
