@@ -34,15 +34,17 @@ SCALES = {
     "smoke": {
         "data": ["docstrings"],
         "seeds": 2,
-        "labels": {4: 2},
+        "labels": [4],
+        "seeds_of": [2],
         "max_epochs": 1,
         "setfit": False,
         "sizes": {"n_pool": 120, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
     },
     "cpu": {
         "data": ["trec", "tweet_emotion", "sst2"],
-        "seeds": 10,
-        "labels": {8: 10, 16: 10, 64: 10},
+        "seeds": 5,
+        "labels": [8, 16, 64],
+        "seeds_of": [5, 5, 2],
         "max_epochs": "auto",
         "setfit": True,
         "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
@@ -100,7 +102,7 @@ def run(settings):
     models = ["skactive", *["SetFit"] * settings.setfit]
     grid = [
         {"data": d, "labels": n, "model": model, "seed": seed, "sizes": settings.sizes}
-        for n, seeds in settings.labels.items()
+        for n, seeds in zip(settings.labels, settings.seeds_of, strict=True)
         for seed in range(min(seeds, settings.seeds))
         for d in settings.data
         for model in models
@@ -151,7 +153,7 @@ def draw_picture(records, settings):
     figure, axes = plt.subplots(
         1, n, figsize=(3.6 * n, 3.2), layout="constrained", squeeze=False
     )
-    counts = list(settings.labels)
+    counts = settings.labels
     for ax, data in zip(axes[0], settings.data, strict=True):
         for name in names_of(settings):
             scores = [pick(records, data, k, name) for k in counts]

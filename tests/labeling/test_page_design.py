@@ -14,7 +14,7 @@ from skactive.labeling._start import StartDesk
 
 from ._helpers import TOKEN, Page, find_violations
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ABOUT = {"yes": {"description": "a good film", "examples": ["what a joy"]}}
 
 

@@ -11,7 +11,7 @@ from skactive.session._queue import Queue
 
 from ._helpers import find_violations
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MANY = [
     f"{a}_{b}" for a in ("card", "loan", "cash") for b in ("lost", "new", "old", "fee")
 ]
