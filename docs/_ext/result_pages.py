@@ -25,6 +25,7 @@ RESULTS = ROOT / "docs" / "results"
 SCRIPTS = {
     "eindor2020": "papers/eindor2020.py",
     "few_label_fine_tuning": "few_label_tuning.py",
+    "few_shot": "few_shot.py",
     "griesshaber2020": "papers/griesshaber2020.py",
     "hart": "papers/hart.py",
     "labels_needed": "labels_needed.py",
