@@ -165,7 +165,7 @@ def draw_picture(records, settings):
         ax.set_title(data)
         ax.set_xlabel("labels of each class")
     axes[0, 0].set_ylabel("accuracy, %")
-    axes[0, -1].legend(loc="lower right")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
     figure.savefig(figure_path(settings, "few_shot.png"), dpi=90)
     plt.close(figure)
 

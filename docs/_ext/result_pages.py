@@ -17,25 +17,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from result_scripts import SCRIPTS
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-# The script that draws the pictures of each file of numbers.
-SCRIPTS = {
-    "eindor2020": "papers/eindor2020.py",
-    "few_label_fine_tuning": "few_label_tuning.py",
-    "few_shot": "few_shot.py",
-    "griesshaber2020": "papers/griesshaber2020.py",
-    "hart": "papers/hart.py",
-    "labels_needed": "labels_needed.py",
-    "other_data": "labels_needed.py",
-    "peers": "peer_loops.py",
-    "prepal": "papers/prepal.py",
-    "prepal_labels": "papers/prepal.py",
-    "strategies": "strategy_tables.py",
-    "wang": "papers/wang.py",
-}
+# Pages with pictures.
+PICTURED = [
+    n for n in SCRIPTS if "](images/" in (RESULTS / f"{n}.md").read_text("utf-8")
+]
 
 
 def read_tables(name):
@@ -61,7 +51,7 @@ class ResultTable(SphinxDirective):
 def find_old():
     """Return the names whose pictures are missing or older than their numbers."""
     old = []
-    for name in SCRIPTS:
+    for name in PICTURED:
         pictures = list((RESULTS / "images").glob(f"{name}*.png"))
         numbers = (RESULTS / f"{name}.json").stat().st_mtime
         if not pictures or min(p.stat().st_mtime for p in pictures) < numbers:
@@ -102,4 +92,4 @@ def setup(app):
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1:] or SCRIPTS)
+    draw(sys.argv[1:] or PICTURED)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,17 +14,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 DIRECTIVE = re.compile(r"^```\{result-table\} (\w+) (.+)\n```$", re.M)
 PAGES = sorted(path.stem for path in RESULTS.glob("*.json"))
-# The scripts that are not named like their page.
-SCRIPTS = {
-    "anchors": "anchors.py",
-    "few_label_fine_tuning": "few_label_tuning.py",
-    "few_shot": "few_shot.py",
-    "labels_needed": "labels_needed.py",
-    "other_data": "labels_needed.py",
-    "peers": "peer_loops.py",
-    "prepal_labels": "papers/prepal.py",
-    "strategies": "strategy_tables.py",
-}
+SCRIPTS = runpy.run_path(str(ROOT / "docs/_ext/result_scripts.py"))["SCRIPTS"]
 # What the text of a page says, and where it comes from: the table, the start of the
 # row, and the column.
 QUOTED = [
@@ -148,6 +139,10 @@ def read_numbers(folder, name):
     return json.loads((folder / f"{name}.json").read_text("utf-8"))
 
 
+def test_each_page_has_a_script():
+    assert sorted(SCRIPTS) == PAGES
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_shows_each_table_once(name):
     found = DIRECTIVE.findall(read_page(name))
@@ -173,13 +168,13 @@ def test_the_text_of_a_page_is_that_of_its_tables(quoted):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_the_tables_are_those_of_the_numbers(name, tmp_path):
-    script, options = SCRIPTS.get(name, f"papers/{name}.py"), ["--rebuild"]
+    script, options = ROOT / "benchmarks" / SCRIPTS[name], ["--rebuild"]
     if name in ("labels_needed", "other_data", "strategies"):
         options = ["--records", RESULTS / f"{name}.json"]
     if name == "prepal_labels":
         options += ["--scale", "labels"]
     subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / script, *options, "--out", tmp_path],
+        [sys.executable, script, *options, "--out", tmp_path],
         env={**os.environ, "MPLBACKEND": "Agg"},
         cwd=tmp_path,
         check=True,

@@ -1,0 +1,17 @@
+"""The script of benchmarks/ that makes the tables and pictures of each page."""
+
+SCRIPTS = {
+    "anchors": "anchors.py",
+    "eindor2020": "papers/eindor2020.py",
+    "few_label_fine_tuning": "few_label_tuning.py",
+    "few_shot": "few_shot.py",
+    "griesshaber2020": "papers/griesshaber2020.py",
+    "hart": "papers/hart.py",
+    "labels_needed": "labels_needed.py",
+    "other_data": "labels_needed.py",
+    "peers": "peer_loops.py",
+    "prepal": "papers/prepal.py",
+    "prepal_labels": "papers/prepal.py",
+    "strategies": "strategy_tables.py",
+    "wang": "papers/wang.py",
+}
