@@ -56,23 +56,7 @@ def pytest_collection_modifyitems(config, items):
         names = {mark.name for mark in item.iter_markers()}
         (dropped if names & hidden else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
-    items[:] = _spread_longest(kept)
-
-
-def _spread_longest(items):
-    """Order tests so that the longest come first in each process of pytest-xdist.
-
-    With `--dist worksteal` each process begins with a consecutive part of the tests.
-    """
-    longest = [item for item in items if item.get_closest_marker("longest")]
-    others = [item for item in items if item not in longest]
-    ordered, n = [], int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    for i in range(n):
-        first = longest[i::n]
-        size = max(0, (len(items) - len(ordered)) // (n - i) - len(first))
-        ordered += [*first, *others[:size]]
-        del others[:size]
-    return ordered
+    items[:] = kept
 
 
 def save_tokenizer(folder, *, model_max_length=64):

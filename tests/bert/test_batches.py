@@ -113,7 +113,6 @@ def expected_in_batches(model, n):
 
 
 @pytest.mark.slow
-@pytest.mark.longest
 def test_ray_while_a_worker_dies(tiny_bert, tmp_path):
     ray = pytest.importorskip("ray")
     log, killed = tmp_path / "log", []

@@ -148,7 +148,6 @@ def count_lines(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-@pytest.mark.longest
 @pytest.mark.parametrize(
     ("n_jobs", "n_kills"),
     [slow(1, 4), slow(2, 2)],

@@ -118,11 +118,10 @@ def _read_csv(path):
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-@pytest.mark.longest
 @pytest.mark.weights
-@pytest.mark.parametrize(("n_given", "n_labels"), [(20, 200), (0, 80)])
-def test_label_tweets_with_the_command(
-    window, shared_data, minilm, tmp_path, free_port, n_given, n_labels
+@pytest.mark.parametrize("n_given", [20, 0])
+def test_label_200_tweets_with_the_command(
+    window, shared_data, minilm, tmp_path, free_port, n_given
 ):
     frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:2000]
     frame = frame[["text", "label"]].reset_index(drop=True)
@@ -133,7 +132,7 @@ def test_label_tweets_with_the_command(
     table = tmp_path / "tweets.csv"
     frame.to_csv(table, index=False)
     command = ["-m", "skactive", "label", table, "--text", "text", "--label", "label"]
-    command += ["--n-labels", str(n_labels), "--port", str(free_port)]
+    command += ["--n-labels", "200", "--port", str(free_port)]
     command += ["--no-browser", "--no-fine-tuning"]
     if n_given:
         command += ["--classes", "disaster,other"]
@@ -151,7 +150,7 @@ def test_label_tweets_with_the_command(
             page.type(f"disaster: it is reported{Keys.ENTER}other{Keys.ENTER}")
             page.press(Keys.ENTER)
         page.until(lambda: page.item, 600)  # the texts are encoded first
-        typed = _label_by_keyboard(page, served, truth, n_labels)
+        typed = _label_by_keyboard(page, served, truth, 200)
         page.until(lambda: page.text(".ending h2") == "Finished", 600)
         assert "tweets.labeled.csv" in page.text(".ending")
         assert served.process.wait(600) == 0
