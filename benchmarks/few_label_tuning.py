@@ -108,6 +108,12 @@ def fit_average(settings, loop, X, y, rows, others, seed):
     return dict(zip(MEMBERS, (model.estimator_, model.other_, model), strict=True))
 
 
+def score(models, X_test, y_test):
+    """The accuracy of each model."""
+    found = {n: np.mean(m.predict(X_test) == y_test) for n, m in models.items()}
+    return {"scores": {name: float(value) for name, value in found.items()}}
+
+
 def run_cell(settings, *, data, labels, change, seed, sizes):
     """Train on random labels; the accuracy of each member, or of what is changed."""
     X, X_test, y, y_test = read(data, sizes["n_pool"], sizes["n_test"])
@@ -125,8 +131,7 @@ def run_cell(settings, *, data, labels, change, seed, sizes):
     else:
         found = {change: make(settings, seed, **options).fit(X[rows], y[rows])}
     seconds = process_time() - start
-    scores = {n: float(np.mean(m.predict(X_test) == y_test)) for n, m in found.items()}
-    return {"scores": scores, "processor": round(seconds, 2)}
+    return score(found, X_test, y_test) | {"processor": round(seconds, 2)}
 
 
 def run(settings):
@@ -209,6 +214,18 @@ def make_tables(records, settings):
     }
 
 
+def draw_scores(ax, records, settings, data, names):
+    """Mean accuracy against labels, with its standard error, a line for each name."""
+    for name in names:
+        scores = [pick(records, data, n, name) for n in settings.labels]
+        means = [s.mean() for s in scores]
+        errors = [s.std(ddof=1) / np.sqrt(len(s)) for s in scores]
+        ax.errorbar(settings.labels, means, errors, marker=".", label=name)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(settings.labels, settings.labels)
+    ax.set_title(data)
+
+
 def draw_picture(records, settings):
     """Accuracy against labels, and what each change does."""
     import matplotlib
@@ -221,14 +238,7 @@ def draw_picture(records, settings):
         2, n, figsize=(3.6 * n, 6.4), layout="constrained", squeeze=False
     )
     for (above, below), data in zip(axes.T, settings.data, strict=True):
-        for name in MEMBERS:
-            scores = [pick(records, data, k, name) for k in settings.labels]
-            means = [s.mean() for s in scores]
-            errors = [s.std(ddof=1) / np.sqrt(len(s)) for s in scores]
-            above.errorbar(settings.labels, means, errors, marker=".", label=name)
-        above.set_xscale("log", base=2)
-        above.set_xticks(settings.labels, settings.labels)
-        above.set_title(data)
+        draw_scores(above, records, settings, data, MEMBERS)
         above.set_xlabel("labels")
         at = settings.changed_at
         own = pick(records, data, at, "fine-tuned")

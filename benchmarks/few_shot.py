@@ -20,7 +20,15 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from few_label_tuning import MEMBERS, compare, fit_average, make_loop, pick, read
+from few_label_tuning import (
+    compare,
+    draw_scores,
+    fit_average,
+    make_loop,
+    pick,
+    read,
+    score,
+)
 from papers.common import RAW, make_parser, run_missing, settle
 from papers.pages import figure_path, mean_std, publish, table
 from peers.environments import make_environment
@@ -37,7 +45,7 @@ SCALES = {
         "labels": [4],
         "seeds_of": [2],
         "max_epochs": 1,
-        "setfit": False,
+        "models": ["skactive"],
         "sizes": {"n_pool": 120, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
     },
     "cpu": {
@@ -46,7 +54,7 @@ SCALES = {
         "labels": [8, 16, 64],
         "seeds_of": [5, 5, 2],
         "max_epochs": "auto",
-        "setfit": True,
+        "models": ["skactive", "SetFit"],
         "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
         | {"max_length": 64},
     },
@@ -77,9 +85,8 @@ def run_cell(settings, *, data, labels, model, seed, sizes):
     others = others[: sizes["n_unlabeled"]]
     models = fit_average(settings, loop, X, y, rows, others, seed)
     seconds = process_time() - start
-    models = {"plain": plain} | models
-    scores = {n: float(np.mean(m.predict(X_test) == y_test)) for n, m in models.items()}
-    return {"scores": scores, "processor": round(seconds, 2)}
+    found = score({"plain": plain} | models, X_test, y_test)
+    return found | {"processor": round(seconds, 2)}
 
 
 def run_setfit(settings, X, y, X_test, seed):
@@ -99,41 +106,38 @@ def run_setfit(settings, X, y, X_test, seed):
 
 def run(settings):
     """Run what is not finished."""
-    models = ["skactive", *["SetFit"] * settings.setfit]
     grid = [
         {"data": d, "labels": n, "model": model, "seed": seed, "sizes": settings.sizes}
         for n, seeds in zip(settings.labels, settings.seeds_of, strict=True)
         for seed in range(min(seeds, settings.seeds))
         for d in settings.data
-        for model in models
+        for model in settings.models
     ]
     found = run_missing(partial(run_cell, settings), grid, settings)
     new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
     return settings.kept + new
 
 
-def names_of(settings):
-    return ["plain", *MEMBERS, *["SetFit"] * settings.setfit]
+def names_of(records):
+    """The models in the order of the page."""
+    return list(dict.fromkeys(name for r in records for name in r["scores"]))
 
 
 def make_tables(records, settings):
     """Accuracy by labels of each class, paired tests, and seconds of training."""
-    rows, seconds = [], []
+    rows, seconds, names = [], [], names_of(records)
     for d in settings.data:
-        for name in names_of(settings):
+        for name in names:
             cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
             rows.append([d, name, *cells])
-        for name in ["averaged", *["SetFit"] * settings.setfit]:
+        for name in names[names.index("averaged") :]:
             own = [r for r in records if r["data"] == d and name in r["scores"]]
             spent = [
                 np.mean([r["processor"] for r in own if r["labels"] == n])
                 for n in settings.labels
             ]
             seconds.append([d, name, *(f"{s:.1f}" for s in spent)])
-    last = names_of(settings)[-1]
-    cells = [
-        (n, last, name) for name in names_of(settings)[:-1] for n in settings.labels
-    ]
+    cells = [(n, names[-1], name) for name in names[:-1] for n in settings.labels]
     head = ["data", "model", *(f"{n} each" for n in settings.labels)]
     return {
         "accuracy": table(head, rows),
@@ -153,16 +157,8 @@ def draw_picture(records, settings):
     figure, axes = plt.subplots(
         1, n, figsize=(3.6 * n, 3.2), layout="constrained", squeeze=False
     )
-    counts = settings.labels
     for ax, data in zip(axes[0], settings.data, strict=True):
-        for name in names_of(settings):
-            scores = [pick(records, data, k, name) for k in counts]
-            errors = [s.std(ddof=1) / np.sqrt(len(s)) for s in scores]
-            means = [s.mean() for s in scores]
-            ax.errorbar(counts, means, errors, marker=".", label=name)
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(counts, counts)
-        ax.set_title(data)
+        draw_scores(ax, records, settings, data, names_of(records))
         ax.set_xlabel("labels of each class")
     axes[0, 0].set_ylabel("accuracy, %")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")

@@ -121,11 +121,10 @@ class LabelingServer(HttpServer):
         return StreamingResponse(self._events(), media_type="text/event-stream")
 
     async def _events(self):
-        version, shown, is_last = -1, None, False
+        version, shown, seconds = -1, None, 0.5
         yield "retry: 500\n\n"
-        while not is_last:
-            is_last = self.stopping  # what is shown in the end is never left out
-            seconds = 0 if is_last else 0.5
+        while seconds:  # the last look does not wait, and leaves out nothing
+            seconds = 0 if self.stopping else 0.5
             if self._is_over.is_set():
                 await anyio.sleep(0.2)
             else:

@@ -237,13 +237,12 @@ def check_classes(classes):
     if classes is None or classes == {}:
         return classes, None
     descriptions = classes if isinstance(classes, dict) else None
-    if descriptions is not None:
-        if odd := [name for name in classes if not isinstance(name, str)]:
-            raise TypeError(
-                f"'classes' must be a dict of names to descriptions, got the key "
-                f"{odd[0]!r}. Pass names as str."
-            )
-        classes = list(classes)
+    if odd := [name for name in descriptions or () if not isinstance(name, str)]:
+        raise TypeError(
+            f"'classes' must be a dict of names to descriptions, got the key "
+            f"{odd[0]!r}. Pass names as str."
+        )
+    classes = list(classes) if descriptions else classes
     if not is_list(classes) or len(classes) < 2 or any(map(is_missing, classes)):
         raise ValueError(
             "'classes' must be a sequence of at least two labels, none missing, got "
