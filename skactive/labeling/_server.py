@@ -123,7 +123,7 @@ class LabelingServer(HttpServer):
     async def _events(self):
         version, shown, seconds = -1, None, 0.5
         yield "retry: 500\n\n"
-        while seconds:  # the last look does not wait, and leaves out nothing
+        while seconds:  # the last look, when the server stops, does not wait
             seconds = 0 if self.stopping else 0.5
             if self._is_over.is_set():
                 await anyio.sleep(0.2)
