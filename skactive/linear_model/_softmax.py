@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 
 from .._utils._chunks import as_floats, chunk_size, chunks
 
@@ -65,10 +66,11 @@ class SoftmaxHessian:
             X = X.astype(np.float64, copy=False)
         self.X = X
         self.single = proba.ndim == 1
-        self.proba = np.clip(proba[:, None] if self.single else proba, 0, 1)
-        self.weight = np.ones(m)
-        if sample_weight is not None:
-            self.weight = np.asarray(sample_weight, dtype=np.float64)
+        # Those of float32 add up to 1 with an error above `_FLOOR`.
+        proba = proba[:, None] if self.single else normalize(proba, norm="l1")
+        self.proba = np.clip(proba, 0, 1)
+        weight = np.ones(m) if sample_weight is None else sample_weight
+        self.weight = np.asarray(weight, dtype=np.float64)
         self.penalty = float(penalty)
         self.intercept = intercept
         self.intercept_penalty = float(intercept_penalty)

@@ -225,6 +225,22 @@ def test_a_sure_model_has_a_solution(route):
     assert np.isfinite(hessian.sample(5, np.random.default_rng(0))).all()
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_float32_probabilities_of_a_sure_model_are_those_of_float64(route):
+    m, d = ROUTES[route]["m"], ROUTES[route]["d"]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, d))
+    logits = rng.normal(size=(m, 9)) + 18 * np.eye(9)[np.arange(m) % 9]
+    B = rng.normal(size=(9, d + 1))
+    exact, rounded = (
+        SoftmaxHessian(X, proba, limit=ROUTES[route]["limit"])
+        for proba in (softmax(logits, axis=1), softmax(np.float32(logits), axis=1))
+    )
+    B -= B.mean(axis=0)  # so that the nearly free direction does not count
+    assert np.linalg.eigvalsh(rounded.to_dense()).min() > 0
+    assert_allclose(rounded.solve(B), exact.solve(B), rtol=1e-3, atol=1e-6)
+
+
 def test_one_row_leaves_the_prior_in_most_directions():
     hessian = SoftmaxHessian([[3.0, 4.0]], [0.5], penalty=2.0, intercept=False)
     assert_allclose(np.linalg.eigvalsh(hessian.to_dense()), [2, 2 + 25 / 4])
