@@ -46,8 +46,20 @@ def read(folder):
         for name in DATA:
             path = folder / f"{name}-{model}.jsonl"
             lines = path.read_text().splitlines() if path.exists() else []
-            records += [{"data": name, "model": model, **json.loads(x)} for x in lines]
+            records += gather(map(json.loads, lines), data=name, model=model)
     return records
+
+
+def gather(runs, **names):
+    """Return a record for each strategy that could run, with the runs of all seeds."""
+    records = {}
+    for one in runs:
+        if one["rounds"]:
+            counts, *scores = zip(*one["rounds"], strict=True)
+            new = {**names, "strategy": one["strategy"], "counts": counts, "runs": []}
+            record = records.setdefault((one["strategy"], counts), new)
+            record["runs"].append([one["seed"], *scores, *one["seconds"]])
+    return list(records.values())
 
 
 class Scores:
@@ -56,12 +68,13 @@ class Scores:
     def __init__(self, records):
         self.curves, self.seconds = {}, {}
         for record in records:
-            if record["rounds"]:
-                place = self.curves.setdefault(record["data"], {})
-                curve = {n: scores for n, *scores in record["rounds"]}
-                place.setdefault(record["strategy"], {})[record["seed"]] = curve
-                seconds = self.seconds.setdefault(record["strategy"], [])
-                seconds.append(record["seconds"][0])
+            curves = self.curves.setdefault(record["data"], {})
+            curves = curves.setdefault(record["strategy"], {})
+            seconds = self.seconds.setdefault(record["strategy"], [])
+            for seed, accuracy, f1, asking, _ in record["runs"]:
+                scores = zip(accuracy, f1, strict=True)
+                curves[seed] = dict(zip(record["counts"], scores, strict=True))
+                seconds.append(asking)
         self.data = [name for name in DATA if name in self.curves] or [*self.curves]
         common = [
             set.intersection(*(set(runs) for runs in self.curves[name].values()))
@@ -285,10 +298,8 @@ def main():
         options = make_parser().parse_args(["--smoke"])
         vars(options).update(data=["docstrings"], pool=160, test=40, seeds=2, most=50)
         options.strategies = ["random", "margin", "uherding"]
-        records = [
-            {"data": "docstrings", "model": "recommended", **record}
-            for record in run(SimpleNamespace(**vars(options)))["docstrings"]
-        ]
+        runs = run(SimpleNamespace(**vars(options)))["docstrings"]
+        records = gather(runs, data="docstrings", model="recommended")
         args.out = Path(tempfile.mkdtemp())
     elif args.records:
         records = json.loads(args.records.read_text())["records"]
