@@ -147,8 +147,8 @@ def make_fine_tuned_classifier(
 
     Notes
     -----
-    It was measured with MiniLM, on 50 to 1,000 labels of up to 20 classes. With less
-    than 100 labels, it is often not better than the model of the loop.
+    It was measured with MiniLM, on 8 to 1,000 labels. With less than 100 labels, and
+    with 77 classes, it is often not better than the model of the loop.
 
     Examples
     --------
@@ -171,9 +171,9 @@ def make_final_classifier(
     """Return the recommended classifier for a last training on all labels.
 
     It averages the probabilities of the model of the loop and of a fine-tuned encoder,
-    whose logits are divided by 2. The average is rarely worse than the better one of
-    the two. The logarithms of the average are divided by 0.8, which makes up for the
-    softening.
+    whose logits are divided by 2. The average is usually between the two, and nearer
+    to the better one. The logarithms of the average are divided by 0.8, which makes up
+    for the softening.
 
     Parameters
     ----------
@@ -200,8 +200,9 @@ def make_final_classifier(
 
     Notes
     -----
-    It was measured with MiniLM, on 50 to 200 labels of up to nine data sets, with one
-    or two seeds each.
+    It was measured with MiniLM: on 8 to 512 labels of three data sets with ten seeds,
+    on up to 200 labels of nine with one or two. From 64 labels on it was better than
+    the model of the loop, by 5.6 to 6.6 points on average over the three.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class ModelSettings:
     def find_strategy(self):
         """Return the name of the strategy; None stands for the default of a target."""
         numeric = self.target == "regression"
-        return self.strategy or ("greedy_sampling" if numeric else "uherding")
+        return self.strategy or ("lcmd" if numeric else "uherding")
 
 
 def one_or_several(names):

@@ -26,7 +26,7 @@ _SCORING = {
     "multi-label": ["f1_micro", "f1_macro"],
     "regression": ["r2", "neg_root_mean_squared_error", "spearman"],
 }
-_STRATEGIES = {False: ["entropy", "margin"], True: ["greedy_sampling", "coreset"]}
+_STRATEGIES = {False: ["entropy", "margin"], True: ["lcmd", "coreset"]}
 
 
 @dataclass(frozen=True, kw_only=True)

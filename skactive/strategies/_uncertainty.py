@@ -34,7 +34,7 @@ from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
 class Random(PointwiseStrategy):
     """Query candidates at random, each with the same probability.
 
-    The baseline for every other strategy, and the default before there is a model.
+    The baseline for every other strategy.
 
     Notes
     -----
@@ -179,7 +179,7 @@ class Margin(_OfLabels):
     -----
     Cost: O(n k) plus the prediction.
 
-    When to use: by default. It is rarely worse than random, and fast.
+    When to use: if a query must be fast. It is rarely worse than random.
 
     References
     ----------

@@ -338,7 +338,7 @@ def test_numbers(rows, tiny_bert, tmp_path, capsys):
     command = ["simulate", str(path), *COLUMNS, *loop, *place]
     assert main([*command, "--regression"]) == 0
     lines = (tmp_path / "out" / "runs.jsonl").read_text()
-    for name in ("r2", "neg_root_mean_squared_error", "spearman", "greedy_sampling"):
+    for name in ("r2", "neg_root_mean_squared_error", "spearman", "lcmd"):
         assert f'"{name}"' in lines
 
 

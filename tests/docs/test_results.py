@@ -31,7 +31,7 @@ QUOTED = [
     ("griesshaber2020", "(+0.1 points", "claims", "labels by BALD", 2, "+0.1 "),
     ("griesshaber2020", "(+0.5 [-0.7", "claims", "QNLI, SST-2, SNLI: f", 2, "+0.5 "),
     ("griesshaber2020", "costs 1.7 points", "claims", "freezing the last 6", 2, "-1.7"),
-    ("griesshaber2020", "by 0.6 %", "claims", "QNLI: with random", 2, "-0.6 "),
+    ("griesshaber2020", "0.6 % less", "claims", "QNLI: with random", 2, "-0.6 "),
     (
         "griesshaber2020",
         "by 8 labels [2, 15]",

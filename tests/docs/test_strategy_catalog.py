@@ -51,7 +51,7 @@ def test_a_row_is_read_off_the_class(catalog):
     assert row["definition"].endswith("smallest gap between the two best classes.")
     assert row["needs"] == "class_scores"
     assert row["cost"] == "O(n k) plus the prediction."
-    assert row["when to use"].startswith("by default")
+    assert row["when to use"].startswith("if a query must be fast")
     assert row["source"].startswith("T. Scheffer")
 
 
