@@ -51,7 +51,10 @@ def read(folder):
 
 
 def gather(runs, **names):
-    """Return a record for each strategy that could run, with the runs of all seeds."""
+    """Return a record for each strategy that could run, with the runs of all seeds.
+
+    A run is a list: seed, accuracies, macro F1s, seconds of the queries, all seconds.
+    """
     records = {}
     for one in runs:
         if one["rounds"]:

@@ -25,10 +25,12 @@ from ._utils._containers import (
     check_n_queries,
     check_picks,
     concatenate,
+    count_items,
     read_items,
     snapshot,
 )
 from ._utils._labels import (
+    as_labels,
     check_weights,
     explain_constant_labels,
     join_fit_params,
@@ -103,7 +105,7 @@ class DelegationMixin:
     @available_if(estimator_has("score"))
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """See the method of `estimator`."""
-        return self._delegate("score", X, y, **params)
+        return self._delegate("score", X, as_labels(y, count_items(X)), **params)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -485,7 +487,7 @@ class ActiveLearner(
         n_queries = check_n_queries(n_queries, self.batch_size)
         positions = None
         if candidates is not None:
-            positions = as_positions(candidates, n_pool, X=X)
+            positions = np.sort(as_positions(candidates, n_pool, X=X))
         positions = drop_known_texts(X, positions, getattr(self, "X_labeled_", None))
 
         # Before there is a model of two classes, the cold start is used.

@@ -233,8 +233,13 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         known = as_labels(y, n)
         check_one_label(known, self)
         check_classes(known, self)
+        weight = check_sample_weight(
+            sample_weight, np.empty((n, 0)), ensure_non_negative=True
+        )
+        if not weight.all():
+            used = np.flatnonzero(weight)
+            X, known, weight = take_rows(X, used), known[used], weight[used]
         self.classes_ = np.unique(known)
-        weight = check_sample_weight(sample_weight, np.empty((n, 0)))
         labels = X, known, weight
         pool = self._draw_pool(X, X_unlabeled, seed)
         if pool is not None:

@@ -81,6 +81,10 @@ class Project:
         self.path, self.label = Path(file).expanduser(), label
         texts = [text] if isinstance(text, str) else list(text)
         options = {"separator": separator, "regression": regression, "show": show}
+        # As they are read: rows that come later belong to the next time.
+        files = find_files(self.path)[0] if self.path.is_dir() else [self.path]
+        files = [file.stat() for file in files if file.exists()]
+        self._states = [(file.st_size, file.st_mtime_ns) for file in files]
         if large:
             self.table = LargeTable(self.path, texts, label, id=id, **options)
         else:
@@ -397,8 +401,7 @@ class Project:
 
     def stamp(self, options):
         """Return a hash of the table, what people said, and options of the model."""
-        files = find_files(self.path)[0] if self.path.is_dir() else [self.path]
-        return make_stamp(files, self.session, [self._about, options])
+        return make_stamp(self._states, self.session, [self._about, options])
 
     def is_current(self, stamp):
         """Whether the table and the model were written for a stamp."""

@@ -40,12 +40,11 @@ class _Prompt:
                 return
             try:
                 line = self._read("> ").strip()
+                if line == "q":
+                    return
+                self._do(line)
             except EOFError:
                 return
-            if line == "q":
-                return
-            try:
-                self._do(line)
             except (ValueError, TypeError, OSError, RuntimeError) as exc:
                 self._write(f"NOT STORED: {exc}")
 

@@ -1,7 +1,6 @@
 """The rows of a labeled table: what people said, and what a model predicts."""
 
 import hashlib
-import os
 import re
 from collections import Counter
 
@@ -124,9 +123,8 @@ def flatten(note):
     return note and re.sub(r"[\t\r\n]+", " ", note)
 
 
-def make_stamp(files, session, options):
+def make_stamp(states, session, options):
     """Return a hash of the states of files, what was answered, and options."""
-    states = [(x.st_size, x.st_mtime_ns) for x in map(os.stat, files)]
     said = session.answers, session.notes, session.flags, session.skipped
     parts = states, said, session.machine_answers, session.known_classes, options
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()

@@ -37,6 +37,7 @@ _MOST = 4.0
 _SHORTER = 20  # times that L-BFGS shortens a step
 _MEMORY = 5  # pairs of steps and changes that L-BFGS keeps
 _MOST_STEPS = 50  # from a warm start
+_EPS = np.finfo(np.float64).eps
 _GROWTH = 1.25  # of the number of rows, until a preconditioner is computed again
 
 
@@ -85,7 +86,8 @@ def l_bfgs(gradient, x, is_small, scale=None, inverse=None, *, max_iter):
     has the length 1. Returns `x` (m, p) and the number of steps.
     """
     g, pairs, n_iter = gradient(x), deque(maxlen=_MEMORY), 0
-    scale = 1 / np.sqrt(_dots(g, g)) if scale is None else np.full((len(x), 1), scale)
+    length = np.sqrt(np.maximum(_dots(g, g), np.finfo(x.dtype).tiny))
+    scale = 1 / length if scale is None else np.full((len(x), 1), scale)
     scale = scale.astype(x.dtype)
     while n_iter < max_iter:
         step = _direction(g, pairs, inverse or partial(np.multiply, scale))
@@ -477,14 +479,13 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
             raise ValueError(
                 f"'y' must hold at least two classes , got one class, {classes[0]!r}."
             )
-        weight = (
-            np.ones(X.shape[0], dtype=X.dtype)
-            if sample_weight is None
-            else check_sample_weight(sample_weight, X, dtype=X.dtype)
+        weight = check_sample_weight(
+            sample_weight, X, dtype=X.dtype, ensure_non_negative=True
         )
         if self.class_weight == "balanced":
             counts = np.bincount(codes, weights=weight)
-            weight = weight * (counts.mean() / counts)[codes].astype(X.dtype)
+            factors = counts.mean() / np.where(counts > 0, counts, 1)
+            weight = weight * factors[codes].astype(X.dtype)
         elif self.class_weight is not None:
             factors = compute_class_weight(self.class_weight, classes=classes, y=y)
             weight = weight * factors[codes].astype(X.dtype)
@@ -571,8 +572,13 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         assert_all_finite(loss.X, estimator_name=type(self).__name__, input_name="X")
         # In float32, the gradient may not become small enough.
         wide = loss.in_float64()
+        rounding = _EPS * wide.weight.sum() * (1 + abs(wide.X).max())
         x, n_iter = _search(
-            wide, start.astype(np.float64), is_small, None, self.max_iter
+            wide,
+            start.astype(np.float64),
+            lambda x, g: is_small(x, g) or _norm(g) <= rounding,  # at the minimum 0
+            None,
+            self.max_iter,
         )
         self.n_iter_ = np.array([n_iter], dtype=np.int32)
         if n_iter >= self.max_iter:

@@ -310,6 +310,8 @@ def find_ridge_obstacle(estimator):
         rank = getattr(estimator, "rank_", np.size(estimator.coef_))
         if rank < np.size(estimator.coef_):
             return "has more weights than its training rows determine. Use Ridge."
+    if not np.all(getattr(estimator, "alpha", 1)):
+        return "has alpha=0, which is no prior. Use an alpha above 0."
     return None
 
 

@@ -23,7 +23,7 @@ from ._lookup import explain, find_of_class, find_similar
 from ._machine import annotate_later
 from ._state import describe_event
 
-KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
+KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
@@ -796,12 +796,14 @@ class Desk:
         renamed, about_all, described = self._state.renamed, self._descriptions, []
         given = [renamed.get(name, name) for name in self._given]
         counts = Counter(map(key_of, [*list_classes(labels), *given]))
-        for place, label in enumerate(self.session.known_classes):
+        digits = {str(x) for x in self.session.known_classes} & {*"0123456789"}
+        keys = (key for key in KEYS if key not in digits)
+        for label in self.session.known_classes:
             about = about_all.get(label, about_all.get(str(label), {}))
             described.append(
                 {
                     "name": label,
-                    "key": KEYS[place] if place < len(KEYS) else "",
+                    "key": str(label) if str(label) in digits else next(keys, ""),
                     "count": counts[key_of(label)],
                     "description": str(about.get("description", "")),
                     "examples": [str(example) for example in about.get("examples", ())],

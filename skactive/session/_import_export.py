@@ -315,7 +315,7 @@ def _restore(item, pool, index):
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,300}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_FORMULA = re.compile(r"'*(?![+-][\d.]+\Z)[=+\-@\t\r\n]")  # and no number
 
 
 def escape(cell):

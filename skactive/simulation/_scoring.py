@@ -175,12 +175,12 @@ def check_labels(y, estimator):
 
 
 def check_test_data(X_test, y_test, y, estimator):
-    """Refuse test labels that a model trained on `y` can never predict."""
+    """Return the test labels; refuse those that a model of `y` can never predict."""
     if (X_test is None) != (y_test is None):
         missing = "y_test" if y_test is None else "X_test"
         raise ValueError(f"{missing!r} is missing: give both test arguments or none.")
     if X_test is None:
-        return
+        return None
     n = count_items(X_test, name="X_test")
     y_test = as_labels(y_test, n, name="y_test", items="X_test")
     if y_test.shape[1:] != y.shape[1:]:
@@ -195,7 +195,7 @@ def check_test_data(X_test, y_test, y, estimator):
             "of both in one way."
         )
     if y.ndim > 1 or not is_classifier(estimator):
-        return
+        return y_test
     unknown = np.setdiff1d(y_test, y)
     if unknown.size:
         shown = reprs(unknown.tolist())
@@ -204,3 +204,4 @@ def check_test_data(X_test, y_test, y, estimator):
             "lacks, so that no label could teach them. Leave these items out of the "
             "test data."
         )
+    return y_test

@@ -184,7 +184,7 @@ def simulate(
         learner.set_params(batch_size=batch_size)
     y = as_labels(y, count_items(X))
     check_labels(y, learner.estimator)
-    check_test_data(X_test, y_test, y, learner.estimator)
+    y_test = check_test_data(X_test, y_test, y, learner.estimator)
     X, y = take_pool(X, y, pool_size)
     rule = _start_rule(stopping)
     score = Scores(learner, X_test, y_test, scoring)

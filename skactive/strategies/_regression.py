@@ -228,7 +228,8 @@ class BAIT(Strategy):
         state = _Precision(view.features, view.labeled_features, self.alpha)
         picks, chosen = list[int](), np.zeros(len(view), dtype=bool)
         while len(picks) < min(len(view), round(self.oversample * n_queries)):
-            gains = np.where(chosen, -1.0, state.changes / (1 + state.variances))
+            gains = np.maximum(state.changes / (1 + state.variances), 0)
+            gains[chosen] = -1
             picks.append(_farthest(gains, places))
             chosen[picks[-1]] = True
             state.change(picks[-1], 1 / (1 + state.variances[picks[-1]]))

@@ -19,7 +19,6 @@ from .._utils._chunks import (
     map_chunks,
 )
 from .._utils._containers import as_list
-from .._utils._labels import key_of
 from .._utils._sklearn import (
     MOST,
     POSITIVE,
@@ -271,11 +270,11 @@ class DisagreeWithMachine(PointwiseStrategy):
     def score(self, view: Any) -> NDArray:
         """Return 1 minus the probability of the machine's answer, or -1."""
         answers = self.annotator.annotate(as_list(view.X))
-        column = {key_of(label): j for j, label in enumerate(view.classes.tolist())}
+        column = {label: j for j, label in enumerate(view.classes.tolist())}
         scores = np.full(len(answers), -1.0)
         for i, (label, _) in enumerate(answers):
             if label is not None:
-                j = column.get(key_of(label))
+                j = None if isinstance(label, list) else column.get(label)
                 scores[i] = 1 - (0 if j is None else view.proba[i, j])
         return scores
 

@@ -37,7 +37,16 @@ def represent(final, inputs):
     """Return features (n, d): the final estimator's `transform`, else its inputs."""
     if hasattr(final, "transform"):
         inputs = final.transform(inputs)
-    return inputs.tocsr() if sparse.issparse(inputs) else np.asarray(inputs)
+    return inputs.tocsr() if sparse.issparse(inputs) else _as_array(inputs)
+
+
+def _as_array(X):
+    """Return an array; a table of pandas with several kinds of numbers is float64."""
+    found = np.asarray(X)
+    if found.dtype == object and hasattr(X, "columns"):
+        kinds = {getattr(dtype, "kind", "O") for dtype in X.dtypes}
+        return X.to_numpy(np.float64, na_value=np.nan) if kinds <= {*"fiub"} else found
+    return found
 
 
 def predict_proba(final, inputs, name, n_jobs=1):
@@ -461,5 +470,5 @@ def _is_numeric(X):
     """Whether `X` can serve as features: two dimensions of numbers."""
     if sparse.issparse(X) or is_dask(X):
         return True
-    first = np.asarray(take_rows(X, np.arange(1)))
+    first = _as_array(take_rows(X, np.arange(1)))
     return first.ndim == 2 and first.dtype.kind in "fiub"

@@ -298,3 +298,11 @@ def test_classes_that_are_added_describe_themselves(tmp_path):
         assert not project.session.labels
     finally:
         project.close()
+
+
+def test_rows_that_come_while_people_label_belong_to_the_next_time(begin, tmp_path):
+    project = begin(answers=["good", "bad"])
+    stamp, table = project.stamp([]), tmp_path / "t.csv"
+    table.write_text(table.read_text() + "new,,,,,\n")
+    assert project.stamp([]) == stamp
+    assert begin().stamp([]) != stamp

@@ -53,8 +53,8 @@ def test_the_classes_are_shown_at_the_first_prompt(open_desk):
     shown = _type(open_desk(session={"classes": names}))
     lines = shown[1].splitlines()
     assert lines[0] == "1  class 0  (0)"
-    assert lines[-1] == "and 9 more, which ? lists"
-    assert len(lines) == 32
+    assert lines[-1] == "and 10 more, which ? lists"
+    assert len(lines) == 31
 
 
 def test_a_session_without_classes_says_how_to_add_them(open_desk):
@@ -87,3 +87,15 @@ def test_as_number(typed, number):
 def test_labels_in_words():
     labels = [["a", "b"], [], 1.23456789, 3, "x"]
     assert [show_label(x) for x in labels] == ["a + b", "no class", "1.23457", "3", "x"]
+
+
+def test_a_class_that_is_a_digit_has_its_own_key(open_desk):
+    desk = open_desk(session={"classes": ["5", "1", "other", "0"], "refit": False})
+    _type(desk, "1", "5", "0", "2")
+    assert list(desk.session.labels.values()) == ["1", "5", "0", "other"]
+
+
+def test_the_end_of_the_input_ends_every_prompt(open_desk):
+    desk = open_desk(session={"classes": CLASSES, "refit": False})
+    assert _type(desk, "1", "=")[-1].startswith("  1 ")
+    assert len(desk.session.labels) == 1

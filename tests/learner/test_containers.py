@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner
+from skactive import ActiveLearner, simulate
 
 from ._helpers import POOL, SEED, SENTIMENT, WORDS, X, make, y
 
@@ -110,3 +110,41 @@ def test_texts_and_labels_in_arrow_arrays(chunked):
     learner.teach(wrap([WORDS[i] for i in picks]), wrap([SENTIMENT[i] for i in picks]))
     assert learner.X_labeled_ == [*WORDS[:2], *(WORDS[i] for i in picks)]
     assert_array_equal(learner.predict(wrap(WORDS)), learner.predict(WORDS))
+
+
+@pytest.mark.parametrize("strategy", ["uherding", "coreset", "typiclust"])
+@pytest.mark.parametrize("kind", ["with a bool", "nullable"])
+def test_a_frame_of_several_kinds_of_numbers_is_its_float_array(strategy, kind):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    frame = pd.DataFrame(rows, columns=[*"abc"]).assign(flag=rows[:, 0] > 0)
+    if kind == "nullable":
+        frame = frame.astype({"flag": int}).convert_dtypes()
+    labels = (rows.sum(axis=1) > 0)[:12]
+    picks = [
+        ActiveLearner(LogisticRegression(), strategy, random_state=0)
+        .fit(data[:12], labels)
+        .query(data[12:], 5)
+        for data in (frame, frame.astype(float))
+    ]
+    assert_array_equal(*picks)
+
+
+def test_the_order_of_candidates_does_not_change_the_picks():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    learner = ActiveLearner(LogisticRegression(), "badge", random_state=0)
+    learner.fit(rows[:10], rows[:10, 0] > 0)
+    candidates = np.arange(10, 60)
+    found, turned = (
+        learner.query(rows, 5, candidates=c) for c in (candidates, candidates[::-1])
+    )
+    assert_array_equal(found, turned)
+
+
+def test_labels_of_dtype_object_are_scored():
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    labels = (rows[:, 0] > 0).astype(int).astype(object)
+    learner = ActiveLearner(LogisticRegression(), random_state=0)
+    assert learner.fit(rows, labels).score(rows, labels) > 0.8
+    test = {"X_test": rows, "y_test": labels}
+    run = simulate(learner, rows, labels, n_initial=5, n_rounds=1, **test)
+    assert len(run.scores) == 2

@@ -1,11 +1,13 @@
 """SequentialLogisticRegression beside scikit-learn's own, brought to its exact end."""
 
 import pickle
+import warnings
 from unittest import SkipTest
 
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -227,3 +229,29 @@ def test_too_few_steps_are_said():
     X, y = make(2)
     with pytest.warns(ConvergenceWarning, match="max_iter=2 steps, short of tol"):
         SequentialLogisticRegression(max_iter=2, tol=1e-8).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_equal_rows_of_balanced_classes_give_equal_probabilities(value):
+    X = np.full((3, 4), value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SequentialLogisticRegression().fit(X, [0, 1, 2])
+    assert_allclose(model.predict_proba(X), 1 / 3)
+    assert model.n_iter_[0] < 10
+
+
+def test_a_class_without_weight_is_balanced_with_the_others():
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    y, weight = np.arange(12) % 3, np.ones(12)
+    weight[y == 2] = 0
+    model = SequentialLogisticRegression(class_weight="balanced")
+    model.fit(X, y, sample_weight=weight)
+    # Balanced, each of three classes weighs a third of 8: two thirds of its rows.
+    expected = SequentialLogisticRegression(C=2 / 3).fit(X, y, sample_weight=weight)
+    assert_allclose(model.coef_, expected.coef_, atol=1e-2)
+
+
+def test_negative_weights_are_refused():
+    with pytest.raises(ValueError, match="sample_weight"):
+        SequentialLogisticRegression().fit([[0.0], [1.0]], [0, 1], [1.0, -1.0])

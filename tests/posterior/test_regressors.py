@@ -360,3 +360,9 @@ def test_a_wrong_argument_is_named(changed, error, message):
         sample_predictions(**{**valid, **changed})
     notes = getattr(caught.value, "__notes__", [])
     assert message.split(":")[0] in "\n".join([str(caught.value), *notes])
+
+
+def test_a_ridge_without_penalty_is_refused():
+    model = Ridge(alpha=0).fit(WIDE, WIDE[:, 0])
+    with pytest.raises(TypeError, match=r"alpha=0.*Use an alpha above 0"):
+        sample_predictions(model, WIDE_ASKED, 2, 0, X_train=WIDE, y_train=WIDE[:, 0])

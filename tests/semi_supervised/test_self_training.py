@@ -508,3 +508,25 @@ def test_strategies_use_its_estimator():
     learner.fit(X[:30], y[:30], X_unlabeled=X[30:])
     for strategy in ("margin", "badge", "egl", "dfal", "typiclust"):
         assert len(learner.set_params(strategy=strategy).query(X[30:], 4)) == 4
+
+
+def test_rows_without_weight_are_left_out():
+    rng = np.random.default_rng(0)
+    X, y, pool = (
+        rng.normal(size=(12, 4)),
+        np.array([*"abc"] * 4),
+        rng.normal(size=(9, 4)),
+    )
+    weight = np.ones(12)
+    weight[[0, 3, 6]] = 0
+    models = [SelfTraining(FewLabelClassifier(random_state=0), random_state=0)] * 2
+    kept = weight > 0
+    found, expected = (
+        clone(model).fit(*data, X_unlabeled=pool).predict_proba(pool)
+        for model, data in zip(
+            models, [(X, y, weight), (X[kept], y[kept], weight[kept])], strict=True
+        )
+    )
+    assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="sample_weight"):
+        models[0].fit(X, y, -weight)

@@ -46,3 +46,14 @@ def test_a_learner_with_it_can_be_cloned_and_searched(learner):
 
     other = clone(learner)
     assert other.strategy.annotator.annotate(POOL[:1]) == [(SAID[0] or None, None)]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64])
+def test_an_answer_is_found_by_equality(kind):
+    said = [kind(len(text) % 2) for text in POOL]
+    model = make_pipeline(CountVectorizer(token_pattern="[a-j]"), LogisticRegression())
+    strategy = DisagreeWithMachine(ColumnAnnotator(POOL, said))
+    learner = ActiveLearner(model, strategy).fit(POOL[:20], [0, 1] * 10)
+    picks, scores = learner.query(POOL, 20, return_scores=True)
+    proba = learner.predict_proba(POOL)[picks, np.take(said, picks).astype(int)]
+    np.testing.assert_allclose(scores, 1 - proba)

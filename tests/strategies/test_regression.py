@@ -231,3 +231,10 @@ def test_lcmd_as_bmdal_oracle():
     pytest.importorskip("bmdal_reg")
     picks = ask_bmdal("lcmd", [], sel_with_train=True)
     assert ask(LargestClusterMaxDistance(), 25).tolist() == picks
+
+
+def test_bait_with_columns_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = 1e6 + rng.normal(size=(52, 4))
+    learner = ActiveLearner(Ridge(), "bait").fit(X[:12], rng.normal(size=12))
+    assert len(set(learner.query(X[12:], 10).tolist())) == 10
