@@ -487,8 +487,9 @@ class ActiveLearner(
         n_queries = check_n_queries(n_queries, self.batch_size)
         positions = None
         if candidates is not None:
-            positions = np.sort(as_positions(candidates, n_pool, X=X))
+            positions = as_positions(candidates, n_pool, X=X)
         positions = drop_known_texts(X, positions, getattr(self, "X_labeled_", None))
+        positions = None if positions is None else np.sort(positions)
 
         # Before there is a model of two classes, the cold start is used.
         is_cold = has_descriptions(self.estimator) and not hasattr(self, "y_labeled_")

@@ -205,11 +205,13 @@ def test_texts_and_names_are_shown_as_text(open_page):
     assert page.text(".entry .excerpt")
 
 
-@pytest.mark.parametrize("classes", [[0, 1], [False, True]])
-def test_numbers_and_bools_are_classes(open_page, classes):
+@pytest.mark.parametrize(
+    ("classes", "keys"), [([0, 1], "10"), ([False, True], "21"), ([5, 2], "25")]
+)
+def test_numbers_and_bools_are_classes(open_page, classes, keys):
     page = open_page(session={"classes": classes})
-    page.go("2")
-    page.go("1")
+    for key in keys:
+        page.go(key)
     assert [(type(x), x) for x in page.desk.session.labels.values()] == [
         (type(x), x) for x in classes[::-1]
     ]
