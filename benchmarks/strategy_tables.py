@@ -9,10 +9,10 @@ random labels of the same seeds by paired t tests of the accuracy, with p-values
 cells of a model (strategy, data set and number of labels) corrected together by Holm's
 procedure. The area under the curve is the mean accuracy over the numbers of labels up
 to 500, by the trapezoidal rule; its mean over the data sets is compared with that of
-random labels by paired t tests over the seeds that all data sets have, corrected over
-the strategies. Ranks are over the data sets, by that area; mean ranks
-that are farther apart than the critical difference of Nemenyi's test differ. Labels
-needed are those for the mean accuracy of random labels at 500.
+random labels, and with that of uherding, the default, by paired t tests over the seeds
+that all data sets have, corrected over the strategies. Ranks are over the data sets, by
+that area; mean ranks that are farther apart than the critical difference of Nemenyi's
+test differ. Labels needed are those for the mean accuracy of random labels at 500.
 
 Prints the tables, and with --page writes them to docs/results/strategies.json with the
 scores of all runs, and the picture next to it. Without --page, they go to --out.
@@ -126,10 +126,10 @@ def compare(scores):
     return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
 
 
-def compare_areas(scores):
+def compare_areas(scores, baseline):
     """Compare the mean areas over the data sets; dict of strategy to (test, p)."""
     common = set.intersection(*map(set, scores.seeds.values()))
-    if len(common) < 2:
+    if len(common) < 2 or baseline not in scores.strategies:
         return {}
 
     def means(strategy):
@@ -137,9 +137,10 @@ def compare_areas(scores):
         areas = [scores.area(data, strategy) for data in scores.data]
         return np.mean([x[k] for x, k in zip(areas, kept, strict=True)], axis=0)
 
-    random = means("random")
-    others = {s: means(s) for s in scores.strategies if s != "random"}
-    tests = {s: paired_t(x, random) for s, x in others.items() if (x != random).any()}
+    own = means(baseline)
+    names = [s for s in scores.strategies if s not in ("random", baseline)]
+    others = {s: means(s) for s in names}
+    tests = {s: paired_t(x, own) for s, x in others.items() if (x != own).any()}
     adjusted = holm([test.p_value for test in tests.values()])
     return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
 
@@ -168,6 +169,12 @@ def find_needed(scores, data):
     }
 
 
+def format_test(found):
+    test, p = found
+    half = test.interval[1] - test.difference
+    return f"{test.difference:+.2f} ± {half:.2f}{'*' if p < 0.05 else ''}"
+
+
 def tabulate_strategies(scores, found):
     """One row for each strategy, best area first."""
     areas = {
@@ -175,7 +182,8 @@ def tabulate_strategies(scores, found):
         for s in scores.strategies
     }
     needed = {data: find_needed(scores, data) for data in scores.data}
-    tests, rows = compare_areas(scores), []
+    tests, rows = compare_areas(scores, "random"), []
+    against = compare_areas(scores, "uherding")
     for strategy in sorted(areas, key=areas.get, reverse=True):
         own = {cell: x for cell, x in found.items() if cell[0] == strategy}
         signs = [np.sign(test.difference) * (p < 0.05) for test, p in own.values()]
@@ -192,25 +200,24 @@ def tabulate_strategies(scores, found):
             for d in scores.data
             for n in [min(AT, scores.counts(d)[-1])]
         ]
-        test, p = tests.get(strategy, (None, 1.0))
-        area = f"{areas[strategy] - areas['random']:+.2f}"
-        if test is not None:
-            half = test.interval[1] - test.difference
-            area = f"{test.difference:+.2f} ± {half:.2f}{'*' if p < 0.05 else ''}"
+        found_area = [
+            format_test(t[strategy]) if strategy in t else "" for t in (tests, against)
+        ]
         ratio = np.median([needed[data].get(strategy, np.inf) for data in scores.data])
         rows.append(
             [
                 strategy,
                 *cells,
                 f"{np.mean(f1):+.1f}",
-                area,
+                *found_area,
                 f"{ratio:.2f}" if np.isfinite(ratio) else "not reached",
                 f"{signs.count(1)} / {signs.count(0)} / {signs.count(-1)}",
                 f"{100 * signs.count(1) / max(len(signs), 1):.0f} %",
                 f"{np.mean(scores.seconds[strategy]):.1f}",
             ]
         )
-    head = ["strategy", *map(str, SHOWN), "macro F1", "area", "labels needed"]
+    head = ["strategy", *map(str, SHOWN), "macro F1", "area"]
+    head += ["area - default", "labels needed"]
     return table([*head, "win / tie / loss", "pays", "s"], rows)
 
 
