@@ -49,21 +49,14 @@ def tokenize(checkpoint, texts, max_length):
         )
     ids, types = out["input_ids"], out.get("token_type_ids")
     _check_ids(checkpoint, ids, types)
-    encodings = getattr(out, "encodings", None)
-    if encodings is not None and not isinstance(texts[0], tuple):
-        lost = [
-            sum(len(part) - n_special for part in encoding.overflowing)
-            for encoding in encodings
-        ]
-    else:
-        # A tokenizer in Python does not tell what it cut, nor any what it cut of
-        # pairs: ask it again for those that came out full.
-        full = [
-            text for text, row in zip(texts, ids, strict=True) if len(row) >= max_length
-        ]
-        with checkpoint.tokenizer_lock:
-            whole = tokenizer(full, verbose=False)["input_ids"] if full else []
-        lost = [len(row) - max_length for row in whole]
+    # A tokenizer does not tell all that it cut (of pairs, tokenizers 0.23.2): ask it
+    # again for those that came out full.
+    full = [
+        text for text, row in zip(texts, ids, strict=True) if len(row) >= max_length
+    ]
+    with checkpoint.tokenizer_lock:
+        whole = tokenizer(full, verbose=False)["input_ids"] if full else []
+    lost = [len(row) - max_length for row in whole]
     return Tokens(ids, types, sum(n > 0 for n in lost), sum(lost))
 
 
