@@ -102,7 +102,7 @@ SCALES = {
         "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
         "training": SMALL,
         "final": dict.fromkeys(["sst2", "ag_news"], ("entropy",)),
-        "tuned_loop": {n: {"entropy": (0, 3)} for n in ("sst2", "ag_news")},
+        "tuned_loop": {n: {"entropy": (0, 10)} for n in ("sst2", "ag_news")},
         "halved": ["ag_news"],
         "points": {},
         "transfer": {},

@@ -102,7 +102,16 @@ def run_cell(settings, *, protocol, data, strategy, encoder, final, seed, **cell
     if not final:  # the model of the last round is kept
         run.final_scores = dict(run.rounds[-1]["scores"])
     run.info |= {"data": data, "seed": seed, "protocol": protocol}
-    return {"run": run.to_dict(), **_seconds(start)}
+    return {"run": run.to_dict(), **_seconds(start), **_accelerator(settings)}
+
+
+def _accelerator(settings):
+    """Name the GPU; seconds of runs that have none do not compare."""
+    import torch
+
+    if settings.device == "cpu" or not torch.cuda.is_available():
+        return {}
+    return {"device": torch.cuda.get_device_name()}
 
 
 def _seconds(start):

@@ -1,7 +1,7 @@
 """The claims of the paper of prepal.py."""
 
 import numpy as np
-from prepal_figures import select, whole_runs
+from prepal_figures import select, timed_runs, whole_runs
 from prepal_paper import PHASES, name_of, paper
 from verdicts import Claim, compare
 
@@ -69,10 +69,9 @@ def of_loops(records, data):
 
     def faster(what, limit, phases):
         """Claim that AL+FT takes more seconds than PRepAL, by a power of 10."""
-        seeds = {r["seed"] for r in tuned}  # others may be of another processor
         own, other = (
-            [sum(r["ledger"][p] for p in phases) for r in runs if r["seed"] in seeds]
-            for runs in (ours, tuned)
+            [sum(r["ledger"][p] for p in phases) for r in runs]
+            for runs in timed_runs(records, data)
         )
         ratios = np.array(other) / np.mean(own)
         return Claim(

@@ -51,15 +51,23 @@ def as_run(record, scores=None, ledger=None, final_score=None):
     )
 
 
-def ledger_runs(records, data):
-    """Runs by entropy of the three protocols; AL+LR is PRepAL without its end.
+def timed_runs(records, data):
+    """Runs of PRepAL and AL+FT by entropy whose seconds compare.
 
-    Of PRepAL, the seeds that AL+FT has too: others may be of another processor.
+    Of PRepAL, the seeds that AL+FT has too: others may be of another processor. None
+    that had a GPU.
     """
-    tuned = whole_runs(records, data, "AL+FT", "entropy")
+    prepal, tuned = (
+        [r for r in whole_runs(records, data, p, "entropy") if "device" not in r]
+        for p in ("PRepAL", "AL+FT")
+    )
     seeds = {r["seed"] for r in tuned}
-    prepal = whole_runs(records, data, "PRepAL", "entropy")
-    prepal = [r for r in prepal if r["seed"] in seeds]
+    return [r for r in prepal if r["seed"] in seeds], tuned
+
+
+def ledger_runs(records, data):
+    """Runs by entropy of the three protocols; AL+LR is PRepAL without its end."""
+    prepal, tuned = timed_runs(records, data)
     return {
         "AL+LR": [
             as_run(
