@@ -50,9 +50,9 @@ SCALES = {
     },
     "cpu": {
         "data": ["trec", "tweet_emotion", "sst2"],
-        "seeds": 5,
+        "seeds": 10,
         "labels": [8, 16, 64],
-        "seeds_of": [5, 5, 2],
+        "seeds_of": [10, 10, 2],
         "max_epochs": "auto",
         "models": ["skactive", "SetFit"],
         "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
