@@ -6,7 +6,7 @@ from collections import Counter
 
 from .._utils._labels import is_names, key_of, list_classes
 from ..datasets import is_untyped, write_table
-from ..session import escape
+from ..session import escape, name_now
 
 COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),
@@ -42,7 +42,8 @@ class Rows:
         if "label" in said:
             cells["label"] = self._sort(said["label"])
         elif given is not None:
-            cells |= {"label_source": "given", "label": given}
+            label = name_now(given, self._state.renamed)
+            cells |= {"label_source": "given", "label": label}
         elif "label_source" not in said and predicted is not None:
             cells |= {"label_source": "model", "label": predicted}
         source, label = cells.get("label_source"), cells.get("label")

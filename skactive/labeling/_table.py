@@ -57,7 +57,7 @@ class Table:
         self.path, self._names, self._shown = path, texts, list(show)
         self.labels = [label] if isinstance(label, str) else list(label)
         self.suffix, self.messages = path.suffix, []
-        self._separator, self._stripped = separator, set()
+        self._separator, self._as_read = separator, {}
         self._read()
         self.cells, self.target = None, "regression"
         if not regression:
@@ -188,13 +188,12 @@ class Table:
     def _strip(self, labels):
         """Return the labels that there are, without spaces around names."""
         stripped = {row: _strip_label(label) for row, label in labels.items()}
-        changed = [row for row, label in labels.items() if label != stripped[row]]
         known = {row: x for row, x in stripped.items() if not is_missing(x)}
-        if n := len(known.keys() & changed):
+        self._as_read = {row: x for row, x in known.items() if x == labels[row]}
+        if n := len(known) - len(self._as_read):
             self.messages.append(
                 f"{n:,} labels had spaces around them, which are removed"
             )
-        self._stripped.update(changed)
         return known
 
     def _read_numbers(self, column, known):
@@ -235,8 +234,9 @@ class Table:
                 added[name] = list(map(self.cells.join, added[name]))
         if not any(label is not None for label in added["machine_label"]):
             added = {name: added[name] for name in COLUMNS}
-        columns |= {free_name(name, self.columns): x for name, x in added.items()}
-        note = free_name("note", self.columns)
+        taken = {**self.columns, **columns}  # a class can be named like a column
+        columns |= {free_name(name, taken): x for name, x in added.items()}
+        note = free_name("note", taken)
         write_result(path, self.path, self.columns, columns, note, self._delimiter)
 
     def _as_columns(self, labels, sources):
@@ -246,7 +246,7 @@ class Table:
         given = {
             row: {name: self.columns[name][row] for name in self.labels}
             for row, source in enumerate(sources)
-            if source == "given" and row not in self._stripped
+            if source == "given" and self._as_read.get(row) == labels[row]
         }
         return {
             name if name in self.labels else free_name(name, self.columns): cells

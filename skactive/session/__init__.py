@@ -5,6 +5,7 @@ from ._agreement import Agreement as Agreement
 
 # `Desk` is public in `skactive.labeling`. Private names that other folders use are
 # imported as themselves.
+from ._answers import name_now as name_now
 from ._desk import Desk as Desk
 from ._formats import PAIR as PAIR
 from ._formats import Mirrored as Mirrored

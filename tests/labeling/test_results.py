@@ -188,6 +188,38 @@ def test_a_model_can_know_a_former_name_of_a_class(open_project):
     assert out["prediction"][5] == "a|b"
 
 
+@pytest.mark.parametrize(
+    ("given", "options", "expected"),
+    [("sprot", {}, "sport"), ("sport|sprot", {"separator": "|"}, "sport")],
+)
+def test_labels_of_the_file_have_the_present_names(
+    open_project, given, options, expected
+):
+    project = open_project(["sport", given, "news"], options=options)
+    project.session.rename_class("sprot", "sport")  # merged
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert out["label"][:3] == ["sport", expected, "news"]
+
+
+@pytest.mark.parametrize("name", ["note", "flag", "prediction", "annotator"])
+def test_a_class_can_be_named_like_a_column(tmp_path, name):
+    write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
+    project = Project(tmp_path / "c.csv", "text", ["a"])
+    model = OneVsRestClassifier(DummyClassifier())
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
+    project.open(learner, classes=["a", name])
+    try:
+        project.desk.answer(4, [name], "tab")
+        project.desk.note(5, "unclear")
+        project.write()
+    finally:
+        project.close()
+    out, _, _ = read_cells(project.output)
+    assert (out["a"][4], out[name][4]) == ("0", "1")
+    assert out["skactive_note" if name == "note" else "note"][5] == "unclear"
+
+
 def test_names_in_a_cell_have_the_order_of_the_file(open_project):
     labels = ["food|price", "price", "price|service"]
     project = open_project(labels, options={"separator": "|"}, classes=None)
