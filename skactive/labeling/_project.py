@@ -309,9 +309,11 @@ class Project:
         """Return classes of the command line in the type of the labels of the file."""
         if classes is None or not known or isinstance(known[0], str):
             return classes
-        looks = {str(label): label for label in known}
+        looks, kind = {str(label): label for label in known}, type(known[0])
+        if kind is bool:
+            looks, kind = {"False": False, "True": True}, int
         try:
-            return [looks.get(name) or type(known[0])(name) for name in classes]
+            return [looks[n] if n in looks else kind(n) for n in classes]
         except ValueError as exc:
             raise ValueError(
                 f"'classes' must be of the kind of the labels of the file, such as "

@@ -90,12 +90,12 @@ class Table:
         if self._delimiter != ",":
             self.messages.append(f"the cells are separated by {self._delimiter!r}")
         for name in self._names:
-            odd = [x for x in columns[name] if not isinstance(x, str) and x is not None]
-            if odd:
-                raise ValueError(
-                    f"{self._name(name)} must hold text, got {odd[0]!r}. Name a column "
-                    "of texts."
-                )
+            for row, cell in enumerate(columns[name]):
+                if not isinstance(cell, str) and cell is not None:
+                    raise ValueError(
+                        f"{self._name(name)} must hold text, got {cell!r} at "
+                        f"{self._where(row)}. Name a column of texts."
+                    )
         texts = list(zip(*(columns[name] for name in self._names), strict=True))
         self.rows = list(compress(count(), map(all, texts)))
         if not self.rows:

@@ -6,6 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from .._utils._containers import take_row
@@ -185,6 +186,15 @@ class Desk:
     def _who(self, annotator):
         """Return the name of an annotator; None and "" stand for the session's."""
         return annotator or self.session._annotator
+
+    def _as_class(self, name):
+        """Return what a person typed as a class: a number where classes are numbers."""
+        if not isinstance(name, str):
+            return name
+        kind = type(next(iter(self.session.known_classes), ""))
+        with suppress(ValueError):  # the session refuses the text, and says why
+            return kind(name) if kind in (int, float) else name.strip()
+        return name
 
     def version(self) -> int:
         """Return a number that changes whenever `state` does."""
@@ -692,8 +702,7 @@ class Desk:
         ValueError
             If the class exists, or its name is empty.
         """
-        name = name.strip() if isinstance(name, str) else name
-        self.session.add_class(name, annotator=self._who(annotator))
+        self.session.add_class(self._as_class(name), annotator=self._who(annotator))
         return self.state(annotator)
 
     @checked
@@ -707,7 +716,8 @@ class Desk:
         annotator : str, default=None
             The person.
         """
-        self.session.rename_class(old, new, annotator=self._who(annotator))
+        new, who = self._as_class(new), self._who(annotator)
+        self.session.rename_class(old, new, annotator=who)
         return self.state(annotator)
 
     @checked

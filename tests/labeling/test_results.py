@@ -74,6 +74,34 @@ def test_half_of_a_character_in_a_text_is_refused(open_project):
         open_project(["a", "b"], "t.jsonl", texts=["good", "a \ud800 b"])
 
 
+def test_a_number_among_the_texts_is_refused(open_project):
+    with pytest.raises(ValueError, match=r"must hold text, got 7 at line 3\. Name a"):
+        open_project(["a", "b"], "t.jsonl", texts=["good", "bad", 7])
+
+
+def test_false_can_be_named_as_a_class(open_project):
+    project = open_project([True, False], "t.jsonl", classes=["True", "False"])
+    assert project.session.known_classes == [True, False]
+    assert project.messages == []
+
+
+def test_bool_classes_can_only_be_true_and_false(open_project):
+    with pytest.raises(ValueError, match=r"'classes' must be of the kind .* 'maybe'"):
+        open_project([True, False], "t.jsonl", classes=["True", "False", "maybe"])
+
+
+def test_classes_that_a_person_types_are_numbers_where_classes_are(open_project):
+    project = open_project([1, 2, 2], "t.jsonl")
+    project.desk.add_class("3 ")
+    project.desk.rename_class(1, "4")
+    assert project.session.known_classes == [2, 4, 3]
+    with pytest.raises(TypeError, match=r"all be of one kind .* got 'three'"):
+        project.desk.add_class("three")
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert out["label"][:3] == [4, 2, 2]
+
+
 def test_an_infinite_label_is_refused(open_project):
     with pytest.raises(ValueError, match=r"finite numbers, got inf at line 2"):
         open_project([1.5, float("inf")], "t.jsonl")
