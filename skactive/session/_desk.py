@@ -6,7 +6,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 from .._utils._containers import take_row
@@ -19,6 +18,7 @@ from ._agreement import compare_suggestions
 from ._arguments import checked
 from ._filters import find_answered, keep
 from ._insights import Doubts, Quality
+from ._labels import as_class
 from ._leases import Leases
 from ._lookup import explain, find_of_class, find_similar
 from ._machine import annotate_later
@@ -186,15 +186,6 @@ class Desk:
     def _who(self, annotator):
         """Return the name of an annotator; None and "" stand for the session's."""
         return annotator or self.session._annotator
-
-    def _as_class(self, name):
-        """Return what a person typed as a class: a number where classes are numbers."""
-        if not isinstance(name, str):
-            return name
-        kind = type(next(iter(self.session.known_classes), ""))
-        with suppress(ValueError):  # the session refuses the text, and says why
-            return kind(name) if kind in (int, float) else name.strip()
-        return name
 
     def version(self) -> int:
         """Return a number that changes whenever `state` does."""
@@ -702,7 +693,8 @@ class Desk:
         ValueError
             If the class exists, or its name is empty.
         """
-        self.session.add_class(self._as_class(name), annotator=self._who(annotator))
+        name = as_class(name, self.session.known_classes)
+        self.session.add_class(name, annotator=self._who(annotator))
         return self.state(annotator)
 
     @checked
@@ -716,8 +708,8 @@ class Desk:
         annotator : str, default=None
             The person.
         """
-        new, who = self._as_class(new), self._who(annotator)
-        self.session.rename_class(old, new, annotator=who)
+        new = as_class(new, self.session.known_classes)
+        self.session.rename_class(old, new, annotator=self._who(annotator))
         return self.state(annotator)
 
     @checked

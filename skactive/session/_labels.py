@@ -203,6 +203,15 @@ def rename_label(label, old, new):
     return new if not isinstance(label, list) and label == old else label
 
 
+def as_class(name, known):
+    """Return what a person typed as a class: a number where the known classes are."""
+    kind = type(next(iter(known), ""))
+    try:
+        return kind(name) if kind in (int, float) else name.strip()
+    except (ValueError, AttributeError):  # the session refuses it, and says why
+        return name
+
+
 def rename_class(classes, old, new):
     """Return classes with another name for one of them; two of one name are one."""
     return list(dict.fromkeys(new if name == old else name for name in classes))
