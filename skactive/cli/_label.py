@@ -395,7 +395,7 @@ def _write_all(settings, project, ending):
     try:
         data = project.labeled()
         options = settings, session, project.folder, data, ending.begin
-        model, classes = train_final(*options)
+        model, classes, is_final = train_final(*options)
         if model is None:
             say(f"no model yet: it needs {NEEDED[project.target]}")
         else:
@@ -403,6 +403,7 @@ def _write_all(settings, project, ending):
             ending.begin(PREDICTIONS)
             sources = _write(project, failures, ending, model, classes) or sources
             facts = ending.describe(sources, classes)
+            stamp = stamp if is_final else None  # otherwise it is trained again
             say("saving the model")
             ending.begin(SAVING)
             _save(settings, project, model, (classes, stamp, facts), ending)

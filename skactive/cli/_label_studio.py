@@ -229,7 +229,7 @@ def _train(settings, bridge):
     data = [bridge.tasks[id] for id in labels], [*labels.values()], rest
     try:
         described = settings.describe_model(bridge.folder, question.multiple)
-        model, classes = train_final(described, session, bridge.folder, data)
+        model, classes, _ = train_final(described, session, bridge.folder, data)
         if model is None:
             say("no model yet: it needs labels of two classes")
             return

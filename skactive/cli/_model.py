@@ -111,14 +111,16 @@ def _make_head(settings):
 
 
 def train_final(settings, session, folder, data, begin=lambda step: None):
-    """Return the model for all labels, and the names of its columns or None.
+    """Return the model for all labels, its columns or None, and whether it is final.
 
-    The model is None without two different labels. `data` are labeled texts, their
-    labels, and texts without a label. `begin` is called with the name of each step.
+    The columns are names of several classes per text. The model is None without two
+    different labels, and not final if its fine-tuning was stopped. `data` are labeled
+    texts, their labels, and texts without a label. `begin` is called with the name of
+    each step.
     """
     X, y, rest = data
     if len(set(map(repr, y))) < 2:
-        return None, None
+        return None, None, True
     if session.models.encoded < 1:
         begin("features")
         say("computing the features of the other texts; Ctrl-C leaves them blank")
@@ -135,7 +137,7 @@ def train_final(settings, session, folder, data, begin=lambda step: None):
         newest = session.models.train_now()
     model, classes = newest.learner.estimator_, newest.classes
     if not _pays(settings, y):
-        return model, classes
+        return model, classes, True
     begin("fine-tuning")
     say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
     options = {"max_length": settings.max_length, "random_state": 0}
@@ -143,12 +145,12 @@ def train_final(settings, session, folder, data, begin=lambda step: None):
     try:
         if settings.target == "multi-label":
             tuned = make_fine_tuned_classifier(encoder, multi_label=True, **options)
-            return tuned.fit(X, to_indicator(y, classes)[0]), classes
+            return tuned.fit(X, to_indicator(y, classes)[0]), classes, True
         final = make_final_classifier(newest.learner.estimator, encoder, **options)
-        return final.fit(X, y, X_unlabeled=rest), None
+        return final.fit(X, y, X_unlabeled=rest), None, True
     except KeyboardInterrupt:
         say("stopped; the model of the session is kept")
-        return model, classes
+        return model, classes, False
 
 
 def _pays(settings, y):

@@ -412,7 +412,8 @@ class Project:
         except (OSError, ValueError):
             return False
         written = about.get("stamp") if isinstance(about, dict) else None
-        return self.output.exists() and written == stamp
+        is_there = self.output.exists() and (self.folder / "model").exists()
+        return is_there and written == stamp
 
     def save_model(self, model, classes=None, stamp=None, facts=None):
         """Save a model with its encoder, and return its folder.

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import time
 import warnings
@@ -498,7 +499,7 @@ def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeyp
 
     def train(*args):
         trained.append(args)
-        return None, None
+        return None, None, True
 
     def run(*lines, **options):
         with monkeypatch.context() as patch:
@@ -519,8 +520,25 @@ def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeyp
     assert said not in run()
     assert out.exists()
     label()
+    shutil.rmtree(table.with_suffix(".skactive") / "model")
+    assert said not in run()
+    label()
     table.touch()
     assert said not in run()
+
+
+def test_a_fine_tuning_that_was_stopped_runs_the_next_time(label, monkeypatch):
+    def interrupt(*args, **options):
+        asked.append(args)
+        raise KeyboardInterrupt
+
+    asked = []
+    for lines in ([_answer] * 4, []):  # nothing is new the second time
+        monkeypatch.setattr("skactive.cli._model._pays", lambda *args: True)
+        monkeypatch.setattr("skactive.cli._model.make_final_classifier", interrupt)
+        _, shown = label(*lines)
+        assert "stopped; the model of the session is kept" in shown
+    assert len(asked) == 2
 
 
 def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monkeypatch):
