@@ -7,7 +7,7 @@ from .._storage._outputs import find_mode, make_private_folder, write_own
 from ..annotators import ChatAnnotator
 from ..datasets import (
     LabelCells,
-    find_delimiter,
+    find_dialect,
     free_name,
     is_untyped,
     read_cells,
@@ -63,9 +63,9 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
         labels = list(map(escape, labels))
     columns[free_name("machine_label", columns)] = labels
     columns[free_name("machine_confidence", columns)] = shares
-    delimiter = find_delimiter(source) if source.suffix.lower() == ".csv" else ","
+    dialect = find_dialect(source)
     _, kept = write_own(
-        out, lambda path: write_table(path, columns, delimiter=delimiter), mode=mode
+        out, lambda path: write_table(path, columns, **dialect), mode=mode
     )
     if kept is not None:
         say(f"what was in {out} is kept as {kept}")

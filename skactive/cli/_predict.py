@@ -8,7 +8,7 @@ from .._utils._labels import find_target, predict_labels
 from ..datasets import (
     WRITERS,
     LabelCells,
-    find_delimiter,
+    find_dialect,
     free_name,
     is_untyped,
     load_table,
@@ -73,8 +73,8 @@ def _predict_table(model, source, out, text, about):
     if scores[0] is not None:
         shown = [round(score, 4) for score in scores]
         columns[free_name("probability", columns)] = shown
-    delimiter = find_delimiter(source) if source.suffix.lower() == ".csv" else ","
-    return len(X), lambda path: write_table(path, columns, delimiter=delimiter)
+    dialect = find_dialect(source)
+    return len(X), lambda path: write_table(path, columns, **dialect)
 
 
 def find_out(out, source, suffix):

@@ -4,7 +4,7 @@ from .._storage._text_pool import TextPool
 from ._docstrings import load_docstrings
 
 # Private names that other folders use are imported as themselves.
-from ._formats import find_delimiter as find_delimiter
+from ._formats import find_dialect as find_dialect
 from ._formats import is_untyped as is_untyped
 from ._load import JOIN as JOIN
 from ._load import LabelCells as LabelCells

@@ -4,6 +4,7 @@ import csv
 import json
 import threading
 import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,6 +97,16 @@ def _read_rows(path, dialect):
                 f"{str(path)!r} is malformed near line {reader.line_num}: {exc}. Quote "
                 "fields that hold the delimiter, and double the quotes inside them."
             ) from exc
+
+
+def find_dialect(path):
+    """Return the delimiter and the encoding of a CSV file; nothing of another file."""
+    if path.suffix.lower() != ".csv":
+        return {}
+    with path.open("rb") as file:
+        is_marked = file.read(len(BOM_UTF8)) == BOM_UTF8  # as Excel writes and wants it
+    encoding = "utf-8-sig" if is_marked else "utf-8"
+    return {"delimiter": find_delimiter(path), "encoding": encoding}
 
 
 def find_delimiter(path):

@@ -21,11 +21,11 @@ def check_folder(path):
     return path
 
 
-def write_table(path, columns, *, suffixes=None, delimiter=","):
+def write_table(path, columns, *, suffixes=None, **dialect):
     """Write a dict of columns as the file that the suffix of its name requires.
 
     The file appears whole or not at all. `suffixes` limits the formats. Lists become
-    JSON in CSV, TSV and Excel files, where `delimiter` separates the cells of a CSV
+    JSON in CSV, TSV and Excel files; `delimiter` and `encoding` are those of a CSV
     file. Raise a ValueError for another suffix, and for values that the format lacks.
     """
     path = check_folder(path)
@@ -35,9 +35,8 @@ def write_table(path, columns, *, suffixes=None, delimiter=","):
             f"'path' must end in one of {', '.join(known)}, which names the format; "
             f"got {str(path)!r}."
         )
-    options = {"delimiter": delimiter} if suffix == ".csv" else {}
     try:
-        content = WRITERS[suffix](columns, **options)
+        content = WRITERS[suffix](columns, **(dialect if suffix == ".csv" else {}))
     except UnicodeEncodeError as exc:
         raise ValueError(
             f"a text, label or id holds {exc.object[exc.start : exc.end]!r}, half of a "
@@ -66,12 +65,12 @@ _UNWRITABLE = {
 }
 
 
-def _to_csv(columns, delimiter=","):
+def _to_csv(columns, delimiter=",", encoding="utf-8"):
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=delimiter)
     writer.writerow(columns)
     writer.writerows(_flat_rows(columns))
-    return stream.getvalue().encode("utf-8")
+    return stream.getvalue().encode(encoding)
 
 
 def _to_tsv(columns):

@@ -96,7 +96,7 @@ def _collect(session):
     return dict(zip(pool.positions(said).tolist(), said.values(), strict=True))
 
 
-def write_result(path, file, columns, ours, note, delimiter):
+def write_result(path, file, columns, ours, note, dialect):
     """Write the columns of a file and `ours`, in the format of a path.
 
     `note` is the column of the notes.
@@ -111,7 +111,7 @@ def write_result(path, file, columns, ours, note, delimiter):
         }
     elif path.suffix != file.suffix:  # JSON has no dates, for example
         columns = {name: list(map(_as_json, x)) for name, x in columns.items()}
-    write_table(path, {**columns, **ours}, delimiter=delimiter)
+    write_table(path, {**columns, **ours}, **dialect)
 
 
 def _as_json(cell):

@@ -10,7 +10,7 @@ from ..datasets import (
     LabelCells,
     as_numbers,
     check_finite,
-    find_delimiter,
+    find_dialect,
     find_files,
     find_label_cells,
     free_name,
@@ -84,11 +84,9 @@ class Table:
             raise ValueError(
                 f"'label' must be another column than the texts, got {odd[0]!r}."
             )
-        self.columns, self._delimiter = columns, ","
-        if self.path.suffix.lower() == ".csv":
-            self._delimiter = find_delimiter(self.path)
-        if self._delimiter != ",":
-            self.messages.append(f"the cells are separated by {self._delimiter!r}")
+        self.columns, self._dialect = columns, find_dialect(self.path)
+        if (delimiter := self._dialect.get("delimiter", ",")) != ",":
+            self.messages.append(f"the cells are separated by {delimiter!r}")
         for name in self._names:
             for row, cell in enumerate(columns[name]):
                 if not isinstance(cell, str) and cell is not None:
@@ -237,7 +235,7 @@ class Table:
         taken = {**self.columns, **columns}  # a class can be named like a column
         columns |= {free_name(name, taken): x for name, x in added.items()}
         note = free_name("note", taken)
-        write_result(path, self.path, self.columns, columns, note, self._delimiter)
+        write_result(path, self.path, self.columns, columns, note, self._dialect)
 
     def _as_columns(self, labels, sources):
         """Return labels as columns in the form of the file, dict of name to cells."""

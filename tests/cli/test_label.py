@@ -186,11 +186,12 @@ def test_other_formats(label, columns, tmp_path, suffix):
 
 def test_the_delimiter_is_said_and_kept(label, columns, tmp_path):
     path = tmp_path / "semicolons.csv"
-    write_table(path, columns, delimiter=";")
+    write_table(path, columns, delimiter=";", encoding="utf-8-sig")
     _, shown = label(_answer, file=path)
     assert "the cells are separated by ';'" in shown
-    with open(tmp_path / "semicolons.labeled.csv", newline="") as file:
-        assert next(csv.reader(file, delimiter=";"))[:3] == ["note", "text", "label"]
+    with open(tmp_path / "semicolons.labeled.csv", encoding="utf-8", newline="") as f:
+        head = next(csv.reader(f, delimiter=";"))
+    assert head[:3] == ["\ufeffnote", "text", "label"]  # as Excel needs it
 
 
 def test_a_column_of_labels_that_is_missing_is_added(label, columns, tmp_path):

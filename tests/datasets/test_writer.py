@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from skactive.datasets import find_delimiter, read_cells, write_table
+from skactive.datasets import find_dialect, read_cells, write_table
 
 COLUMNS = {
     "text": ["=1+1", "'x", 'She said "no";', "naïve, 東京", "a\nb"],
@@ -21,11 +21,13 @@ def test_what_is_written_is_read_back(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("delimiter", [";", "|"])
-def test_the_delimiter_is_kept(tmp_path, delimiter):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_the_dialect_is_kept(tmp_path, delimiter, encoding):
     path = tmp_path / "t.csv"
-    write_table(path, COLUMNS, delimiter=delimiter)
-    assert find_delimiter(path) == delimiter
+    write_table(path, COLUMNS, delimiter=delimiter, encoding=encoding)
+    assert find_dialect(path) == {"delimiter": delimiter, "encoding": encoding}
     assert read_cells(path)[0] == COLUMNS
+    assert find_dialect(path.with_suffix(".tsv")) == {}
 
 
 def test_a_tsv_file_holds_no_tab_or_line_break(tmp_path):
