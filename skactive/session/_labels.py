@@ -205,10 +205,12 @@ def rename_label(label, old, new):
 
 def as_class(name, known):
     """Return what a person typed as a class: a number where the known classes are."""
+    if not isinstance(name, str):
+        return name
     kind = type(next(iter(known), ""))
     try:
         return kind(name) if kind in (int, float) else name.strip()
-    except (ValueError, AttributeError):  # the session refuses it, and says why
+    except ValueError:  # the session refuses the text, and says why
         return name
 
 

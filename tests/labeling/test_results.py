@@ -95,6 +95,8 @@ def test_classes_that_a_person_types_are_numbers_where_classes_are(open_project)
     project.desk.add_class("3 ")
     project.desk.rename_class(1, "4")
     assert project.session.known_classes == [2, 4, 3]
+    project.desk.add_class(3.5)
+    assert project.session.known_classes[-1] == 3.5
     with pytest.raises(TypeError, match=r"all be of one kind .* got 'three'"):
         project.desk.add_class("three")
     project.write()
