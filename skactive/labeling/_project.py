@@ -154,7 +154,7 @@ class Project:
                 f"{new[0]!r}. Add it to the classes."
             )
         classes = self._classes_to_open(known if classes is None else classes)
-        self._teach(learner, known, classes)
+        self._teach(learner, known, classes, resumed or wanted is not None)
         is_described = classes if wanted is not None else not known
         if is_described and self._can_be_described(classes or ()):
             # An empty dict: classes that are added describe themselves by their names.
@@ -279,14 +279,15 @@ class Project:
                 f"the session keeps the classes that were not named: {', '.join(kept)}"
             )
 
-    def _teach(self, learner, known, classes):
+    def _teach(self, learner, known, classes, is_named):
         """Pass the labels of the file to a learner."""
         labels = list(self.given.values())
-        if self.target == "single-label" and len(known) > max(100, len(labels) / 2):
+        is_open = self.target == "single-label" and not is_named
+        if is_open and len(known) > max(100, len(labels) / 2):
             raise ValueError(
                 f"column {self.label!r} of {str(self.path)!r} must hold classes, got "
-                f"{len(known)} different values in {len(labels)} rows. Name "
-                "another column."
+                f"{len(known)} different values in {len(labels)} rows. Name another "
+                "column, or all classes with --classes."
             )
         if not labels:
             return

@@ -104,6 +104,18 @@ def test_classes_that_a_person_types_are_numbers_where_classes_are(open_project)
     assert out["label"][:3] == [4, 2, 2]
 
 
+def test_many_classes_with_one_text_each_are_named(open_project):
+    classes = [f"class {i}" for i in range(101)]
+    texts = [f"text {i}" for i in range(110)]
+    match = r"'label' .* got 101 different values in 101 rows\. .* with --classes\."
+    with pytest.raises(ValueError, match=match):
+        open_project(classes, texts=texts)
+    for given in (classes, None):  # the second time, the session knows them
+        project = open_project(classes, texts=texts, classes=given)
+        assert project.session.known_classes == classes
+        project.close()
+
+
 def test_an_infinite_label_is_refused(open_project):
     with pytest.raises(ValueError, match=r"finite numbers, got inf at line 2"):
         open_project([1.5, float("inf")], "t.jsonl")
