@@ -1,6 +1,7 @@
 """The command `annotate`: a table with the answers of a language model."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 from .._storage._outputs import find_mode, make_private_folder, write_own
@@ -63,10 +64,8 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
         labels = list(map(escape, labels))
     columns[free_name("machine_label", columns)] = labels
     columns[free_name("machine_confidence", columns)] = shares
-    dialect = find_dialect(source)
-    _, kept = write_own(
-        out, lambda path: write_table(path, columns, **dialect), mode=mode
-    )
+    write = partial(write_table, columns=columns, **find_dialect(source))
+    _, kept = write_own(out, write, mode=mode)
     if kept is not None:
         say(f"what was in {out} is kept as {kept}")
     print(f"{out}: {len(labels) - labels.count(None):,} labels by {machine.name}")

@@ -73,8 +73,7 @@ def _predict_table(model, source, out, text, about):
     if scores[0] is not None:
         shown = [round(score, 4) for score in scores]
         columns[free_name("probability", columns)] = shown
-    dialect = find_dialect(source)
-    return len(X), lambda path: write_table(path, columns, **dialect)
+    return len(X), lambda path: write_table(path, columns, **find_dialect(source))
 
 
 def find_out(out, source, suffix):
