@@ -12,6 +12,7 @@ from ..datasets import find_label_cells, read_cells, to_indicator, write_table
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ._label import open_begun
 from ._model import say
+from ._predict import refuse_table
 
 _ESTIMATOR = (
     "Estimator: difference (PPI++) with power tuning, corrected for the finite pool; "
@@ -32,6 +33,8 @@ def run_estimate(
         )
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"argument --out: must end in .csv, got {str(out)!r}.")
+    for name, path in (("--out", out), ("--card", card)):
+        refuse_table(name, path, source)
     for name, given in (("--out", out), ("--plan", plan)):
         if regression and given is not None:
             raise ValueError(f"argument {name}: is for shares, not for --regression.")
@@ -71,8 +74,7 @@ def _estimate_project(file, label, regression, level, columns, about):
 
     Both are None if it began nothing.
     """
-    text, group = columns["text"], columns["group"]
-    path = Path(file).expanduser()
+    path, text, group = Path(file).expanduser(), columns["text"], columns["group"]
     is_begun = any(path.parent.glob(f"{glob.escape(path.stem)}*.skactive"))
     is_begun |= about["folder"] is not None
     if not (text and is_begun) or columns["prediction"] or columns["sample"]:

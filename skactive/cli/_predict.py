@@ -86,18 +86,23 @@ def find_out(out, source, suffix):
     if out is None:
         return default
     out = out.expanduser()
-    inside = source.is_dir() and source.resolve() in out.resolve().parents
-    if inside or (out.exists() and source.exists() and out.samefile(source)):
-        raise ValueError(
-            f"argument --out: must be another file than the table, which is never "
-            f"changed; got {str(out)!r}."
-        )
+    refuse_table("--out", out, source)
     if out.suffix.lower() not in known or not out.parent.is_dir():
         raise ValueError(
             f"argument --out: must end in {' or '.join(known)}, in a folder that "
             f"exists; got {str(out)!r}."
         )
     return out
+
+
+def refuse_table(name, out, source):
+    """Raise a ValueError if `out`, a Path or None, is the table or lies in it."""
+    inside = out and source.is_dir() and source.resolve() in out.resolve().parents
+    if inside or (out and out.exists() and source.exists() and out.samefile(source)):
+        raise ValueError(
+            f"argument {name}: must be another file than the table, which is never "
+            f"changed; got {str(out)!r}."
+        )
 
 
 def read_about(model):

@@ -134,6 +134,17 @@ def test_wrong_arguments_are_named(table, capsys, options, message):
     assert message in run(capsys, *options)
 
 
+@pytest.mark.parametrize("option", ["--out", "--card"])
+def test_the_table_is_not_replaced(table, capsys, option):
+    before = Path("reviews.csv").read_bytes()
+    Path("link.csv").symlink_to("reviews.csv")
+    for name in ("reviews.csv", "link.csv"):
+        message = run(capsys, "--label", "label", option, name)
+        assert f"argument {option}: must be another file" in message
+    assert Path("reviews.csv").read_bytes() == before
+    assert {path.name for path in Path().iterdir()} == {"reviews.csv", "link.csv"}
+
+
 def test_wrong_options_are_named(table, capsys):
     for option, value in (("--confidence-level", "95"), ("--plan", "60")):
         assert main(["estimate", "x.csv", "--label", "y", option, value]) == 2
