@@ -224,6 +224,9 @@ def _begin(settings, project, kind, classes, n_labels):
         project = replace(settings, **chosen).make_project()
     settings = replace(settings, **chosen)
     about = {name: text for name, text in classes.items() if text}
+    # Before a session begins: what is refused here can be chosen again.
+    described = {name: {"description": text} for name, text in classes.items()}
+    _make_machine(settings, project, described)
     _open(settings, project, list(classes) or None, about)
     project.remember(**chosen)
     return project
@@ -244,30 +247,32 @@ def _open(settings, project, classes, about):
     n_before = len(project.session.labels)
     n_pool, n_given = len(project.texts), len(project.given)
     say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
-    if settings.machine is not None or settings.machine_model is not None:
-        _ask_machine(settings, project)
+    described = {x["name"]: x for x in project.desk.state()["classes"]}
+    if (machine := _make_machine(settings, project, described)) is not None:
+        say_cost(machine, project.texts)
+        project.desk.annotate(machine)
 
 
-def _ask_machine(settings, project):
-    """Have a language model answer in the background; say where the texts go."""
-    described = project.desk.state()["classes"]
-    if project.session.target == "regression" or len(described) < 2:
+def _make_machine(settings, project, about):
+    """Return the language model of settings for the classes in `about`, or None."""
+    if settings.machine is None and settings.machine_model is None:
+        return None
+    if project.target == "regression" or len(about) < 2:
         raise ValueError(
             "argument --machine: a language model chooses among classes. Name them "
             "with --classes or --classes-file."
         )
     machine = make_machine(
         project.folder / CACHE,
-        about={x["name"]: x for x in described},
+        about=about,
         machine=settings.machine,
         machine_model=settings.machine_model,
-        multi_label=project.session.target == "multi-label",
+        multi_label=project.target == "multi-label",
         max_requests=settings.max_requests,
         max_tokens=settings.max_tokens,
     )
     machine.check_limits(list(project.texts))
-    say_cost(machine, project.texts)
-    project.desk.annotate(machine)
+    return machine
 
 
 def _serve(settings, desk, project=None):

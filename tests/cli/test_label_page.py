@@ -193,6 +193,24 @@ def test_a_class_of_the_file_must_be_named(label, tmp_path):
     assert label(begin, file=tmp_path / "one.csv")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [(["--max-requests", "40"], "regression", "--machine"),
+     (["--max-tokens", "13000"], "single-label", "'max_tokens' allows 13,000")],
+)  # fmt: skip
+def test_what_a_language_model_cannot_do_can_be_chosen_again(
+    label, options, kind, message
+):
+    def begin(post):
+        long = {"good": "worth seeing " * 200, "bad": ""}
+        assert message in _begin(post, kind, long).json()["error"]
+        assert "start" in post("state")
+        assert [x["name"] for x in _begin(post)["classes"]] == ["good", "bad"]
+
+    machine = ["--machine", "http://localhost:1", "--machine-model", "m"]
+    assert label(begin, *machine, *options)[0] == 0
+
+
 def test_a_line_of_options_needs_no_first_screen(label):
     def look(post):
         state = post("state")
