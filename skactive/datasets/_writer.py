@@ -121,12 +121,15 @@ def _to_parquet(columns):
 def _to_excel(columns):
     openpyxl = import_openpyxl()
     rows = [list(columns), *_flat_rows(columns)]
-    texts = (value for row in rows for value in row if isinstance(value, str))
-    if odd := [text for text in texts if find_unwritable(text, ".xlsx")]:
-        raise ValueError(
-            f"an Excel file cannot hold the control characters of {odd[0]!r:.60}. Name "
-            "a .csv or .jsonl file."
-        )
+    for number, row in enumerate(rows, start=1):
+        for name, value in zip(columns, row, strict=True):
+            text = value if isinstance(value, str) else ""
+            if len(text) > 32767 or find_unwritable(text, ".xlsx"):  # openpyxl cuts
+                raise ValueError(
+                    "an Excel cell cannot hold control characters, or more than 32,767 "
+                    f"characters; got {len(text):,} in row {number} of column "
+                    f"{name!r:.60}: {text!r:.60}. Name a .csv or .jsonl file."
+                )
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet()
     for row in rows:

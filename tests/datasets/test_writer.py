@@ -45,6 +45,20 @@ def test_formulas_do_not_run_in_excel(tmp_path):
     assert (cell.data_type, cell.value) == ("s", "=1+1")
 
 
+def test_a_text_that_is_too_long_for_excel_is_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    write_table(path, {"text": ["a", "x" * 32767]})
+    before = path.read_bytes()
+    assert len(read_cells(path)[0]["text"][1]) == 32767
+    match = r"more than 32,767 characters; got 32,768 in row 3 of column 'text': 'xx"
+    with pytest.raises(ValueError, match=match):
+        write_table(path, {"text": ["a", "x" * 32768]})
+    with pytest.raises(ValueError, match=r"row 2 of column 'label'"):
+        write_table(path, {"label": [["name"] * 5000]})
+    assert path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t.xlsx"]
+
+
 def test_lists_are_written_as_json(tmp_path):
     write_table(tmp_path / "t.csv", {"label": [["a", "b"], []]})
     with (tmp_path / "t.csv").open(newline="") as file:

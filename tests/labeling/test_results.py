@@ -304,6 +304,16 @@ def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
     assert (out["label"][4], out["annotator"][4]) == ("p", "a\tb\x07\ud800")
 
 
+def test_a_long_note_does_not_cost_the_labels_in_excel(open_project):
+    project = open_project(["p", "n"], "t.xlsx")
+    project.desk.answer(4, "p", "tab")
+    project.desk.note(4, "x" * 40000)
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert project.output.name == "t.labeled.jsonl"
+    assert (out["label"][4], len(out["note"][4])) == ("p", 40000)
+
+
 def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
     write_table(
         tmp_path / "d.xlsx", {"text": TEXTS, "day": [date(2026, 1, 2)] * len(TEXTS)}
