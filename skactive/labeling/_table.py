@@ -246,10 +246,10 @@ class Table:
             for row, source in enumerate(sources)
             if source == "given" and self._as_read.get(row) == labels[row]
         }
-        return {
-            name if name in self.labels else free_name(name, self.columns): cells
-            for name, cells in self.cells.write(labels, given).items()
-        }
+        written, taken = {}, self.columns.keys() - self.labels
+        for name, cells in self.cells.write(labels, given).items():
+            written[free_name(name, taken | written.keys())] = cells
+        return written
 
 
 def _strip_label(label):

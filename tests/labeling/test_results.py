@@ -262,6 +262,24 @@ def test_a_class_can_be_named_like_a_column(tmp_path, name):
     assert out["skactive_note" if name == "note" else "note"][5] == "unclear"
 
 
+def test_classes_with_the_new_name_of_another_have_their_own_columns(tmp_path):
+    write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
+    project = Project(tmp_path / "c.csv", "text", ["a"])
+    model = OneVsRestClassifier(DummyClassifier())
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
+    project.open(learner, classes=["a", "text", "skactive_text"])
+    try:
+        project.desk.answer(4, ["text"], "tab")
+        project.desk.answer(5, ["skactive_text"], "tab")
+        project.write()
+    finally:
+        project.close()
+    out, _, _ = read_cells(project.output)
+    assert out["skactive_text"][4:6] == ["0", "1"]
+    assert out["skactive_skactive_text"][4:6] == ["1", "0"]
+    assert out["text"] == TEXTS
+
+
 def test_names_in_a_cell_have_the_order_of_the_file(open_project):
     labels = ["food|price", "price", "price|service"]
     project = open_project(labels, options={"separator": "|"}, classes=None)
