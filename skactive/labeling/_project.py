@@ -13,7 +13,7 @@ from .._utils._labels import list_classes, predict_labels
 from ..annotators import ColumnAnnotator
 from ..datasets import find_files, find_unwritable, to_indicator
 from ..persistence import disarm, save
-from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
+from ..session import Desk, LabelingSession, PoolChangedError, name_now, read_manifest
 from ._record import (
     CHOSEN,
     DESCRIPTIONS,
@@ -391,7 +391,9 @@ class Project:
         answers = self.session.labels
         positions = self.session.state.pool.positions(list(answers))
         answers = zip(map(int, positions), answers.values(), strict=True)
-        labels, rest = {**self.given, **dict(answers)}, []
+        renamed = self.session.state.renamed
+        given = {i: name_now(label, renamed) for i, label in self.given.items()}
+        labels, rest = {**given, **dict(answers)}, []
         if not self.table.is_large:  # no training reads all texts of a large one
             unlabeled = [i for i in range(len(self.texts)) if i not in labels]
             rest = take_rows(self.texts, unlabeled)

@@ -242,6 +242,9 @@ def test_labels_of_the_file_have_the_present_names(
     project.write()
     out, _, _ = read_cells(project.output)
     assert out["label"][:3] == ["sport", expected, "news"]
+    _, trained_on, _ = project.labeled()
+    several = [["sport"], ["sport"], ["news"]]
+    assert trained_on == (several if options else ["sport", "sport", "news"])
 
 
 @pytest.mark.parametrize("name", ["note", "flag", "prediction", "annotator"])
