@@ -13,7 +13,7 @@ from .._utils._labels import list_classes, predict_labels
 from ..annotators import ColumnAnnotator
 from ..datasets import find_files, find_unwritable, to_indicator
 from ..persistence import disarm, save
-from ..session import Desk, LabelingSession, PoolChangedError, name_now, read_manifest
+from ..session import Desk, LabelingSession, PoolChangedError, as_class, read_manifest
 from ._record import (
     CHOSEN,
     DESCRIPTIONS,
@@ -27,7 +27,7 @@ from ._record import (
     write_output,
     write_record,
 )
-from ._result import Rows, flatten, make_stamp
+from ._result import Rows, flatten, make_stamp, name_given
 from ._table import ROWS, LargeTable, Table
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
@@ -310,16 +310,13 @@ class Project:
         """Return classes of the command line in the type of the labels of the file."""
         if classes is None or not known or isinstance(known[0], str):
             return classes
-        looks, kind = {str(label): label for label in known}, type(known[0])
-        if kind is bool:
-            looks, kind = {"False": False, "True": True}, int
-        try:
-            return [looks[n] if n in looks else kind(n) for n in classes]
-        except ValueError as exc:
+        found = [as_class(name, known) for name in classes]
+        if any(isinstance(label, str) for label in found):
             raise ValueError(
                 f"'classes' must be of the kind of the labels of the file, such as "
                 f"{known[0]!r}; got {classes!r}."
-            ) from exc
+            )
+        return found
 
     def _classes_to_open(self, classes):
         """Return a closed list of at least two classes, or None.
@@ -365,7 +362,7 @@ class Project:
         `classes` names the columns of a model of several classes. Return the numbers of
         labels by their source.
         """
-        rows = Rows(self.session, self.given.values())
+        rows = Rows(self.session, self.given)
         known = self.session.known_classes
         batches = self._describe(rows, model, classes)
         if not self.table.is_large:  # a second format gets the same rows
@@ -382,7 +379,7 @@ class Project:
             part = self.texts[start : start + size]
             predicted, scores, _ = predict_labels(model, part, classes, self.target)
             yield [
-                rows.describe(i, self.given.get(i), *cells)
+                rows.describe(i, *cells)
                 for i, cells in enumerate(zip(predicted, scores, strict=True), start)
             ]
 
@@ -391,9 +388,7 @@ class Project:
         answers = self.session.labels
         positions = self.session.state.pool.positions(list(answers))
         answers = zip(map(int, positions), answers.values(), strict=True)
-        renamed = self.session.state.renamed
-        given = {i: name_now(label, renamed) for i, label in self.given.items()}
-        labels, rest = {**given, **dict(answers)}, []
+        labels, rest = {**name_given(self.session, self.given), **dict(answers)}, []
         if not self.table.is_large:  # no training reads all texts of a large one
             unlabeled = [i for i in range(len(self.texts)) if i not in labels]
             rest = take_rows(self.texts, unlabeled)

@@ -18,21 +18,19 @@ MACHINE = ("machine_label", "machine_confidence")  # where a machine answered
 class Rows:
     """Describe the rows of a labeled table as dicts of cells, and count their sources.
 
-    `given` are the labels of the file. Names in lists are sorted by their first
-    occurrence in these labels, then by the classes of the session.
+    `given` are the labels of the file, a dict by position. Names in lists are sorted by
+    their first occurrence in these labels, then by the classes of the session.
     """
 
     def __init__(self, session, given):
-        names = [*list_classes(given), *session.known_classes]
+        given = name_given(session, given)
+        names = [*list_classes(given.values()), *session.known_classes]
         self._places = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        self._said, self._state = _collect(session), session.state
+        self._said, self._given, self._state = _collect(session), given, session.state
         self._sources, self._classes = Counter(), Counter()
 
-    def describe(self, position, given, predicted, score):
-        """Return the cells of the item at a position of the pool.
-
-        `given` is the label of the file or None. A skipped item has no label.
-        """
+    def describe(self, position, predicted, score):
+        """Return the cells of the item at a position; a skipped one has no label."""
         said = self._said.get(position, {})
         predicted = self._sort(predicted)
         cells = {"prediction": predicted, "probability": score, "flag": False, **said}
@@ -41,9 +39,8 @@ class Rows:
             cells |= zip(MACHINE, found, strict=True)
         if "label" in said:
             cells["label"] = self._sort(said["label"])
-        elif given is not None:
-            label = name_now(given, self._state.renamed)
-            cells |= {"label_source": "given", "label": label}
+        elif position in self._given:
+            cells |= {"label_source": "given", "label": self._given[position]}
         elif "label_source" not in said and predicted is not None:
             cells |= {"label_source": "model", "label": predicted}
         source, label = cells.get("label_source"), cells.get("label")
@@ -73,6 +70,11 @@ class Rows:
         if not is_names(label):
             return label
         return sorted(label, key=lambda name: places.get(name, last))
+
+
+def name_given(session, given):
+    """Return labels of a file, by position, with the present names of their classes."""
+    return {i: name_now(x, session.state.renamed) for i, x in given.items()}
 
 
 def _collect(session):

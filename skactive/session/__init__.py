@@ -19,6 +19,7 @@ from ._import_export import export_table as export_table
 from ._insights import Estimate as Estimate
 from ._insights import describe_accuracy as describe_accuracy
 from ._journal import read_manifest as read_manifest
+from ._labels import as_class as as_class
 from ._manifest import PoolChangedError as PoolChangedError
 from ._pool import Batch as Batch
 from ._session import LabelingSession

@@ -4,6 +4,7 @@ import copy
 import math
 import re
 from collections import Counter
+from contextlib import suppress
 from difflib import get_close_matches
 
 import numpy as np
@@ -204,14 +205,19 @@ def rename_label(label, old, new):
 
 
 def as_class(name, known):
-    """Return what a person typed as a class: a number where the known classes are."""
+    """Return what a person typed as a class, in the type of the known classes.
+
+    A text that is none of that type stays a text, which the session refuses.
+    """
     if not isinstance(name, str):
         return name
-    kind = type(next(iter(known), ""))
-    try:
-        return kind(name) if kind in (int, float) else name.strip()
-    except ValueError:  # the session refuses the text, and says why
-        return name
+    name, kind = name.strip(), type(next(iter(known), ""))
+    looks = {str(x): x for x in ([False, True] if kind is bool else known)}
+    if name in looks or kind not in (int, float):
+        return looks.get(name, name)
+    with suppress(ValueError):
+        return kind(name)
+    return name
 
 
 def rename_class(classes, old, new):

@@ -36,6 +36,22 @@ def open_project(tmp_path):
         project.close()
 
 
+@pytest.fixture
+def open_columns(tmp_path):
+    """Open the project of a table with a column for the class "a"."""
+    opened = []
+
+    def open_columns(classes):
+        write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
+        opened.append(Project(tmp_path / "c.csv", "text", ["a"]))
+        model = OneVsRestClassifier(DummyClassifier())
+        learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
+        return opened[0].open(learner, classes=classes)
+
+    yield open_columns
+    opened[0].close()
+
+
 def test_spaces_around_labels_are_removed_and_counted(open_project, tmp_path):
     project = open_project(["ironic", "ironic ", " not ironic", "not ironic", "  "])
     assert project.session.known_classes == ["ironic", "not ironic"]
@@ -248,35 +264,21 @@ def test_labels_of_the_file_have_the_present_names(
 
 
 @pytest.mark.parametrize("name", ["note", "flag", "prediction", "annotator"])
-def test_a_class_can_be_named_like_a_column(tmp_path, name):
-    write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
-    project = Project(tmp_path / "c.csv", "text", ["a"])
-    model = OneVsRestClassifier(DummyClassifier())
-    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
-    project.open(learner, classes=["a", name])
-    try:
-        project.desk.answer(4, [name], "tab")
-        project.desk.note(5, "unclear")
-        project.write()
-    finally:
-        project.close()
+def test_a_class_can_be_named_like_a_column(open_columns, name):
+    project = open_columns(["a", name])
+    project.desk.answer(4, [name], "tab")
+    project.desk.note(5, "unclear")
+    project.write()
     out, _, _ = read_cells(project.output)
     assert (out["a"][4], out[name][4]) == ("0", "1")
     assert out["skactive_note" if name == "note" else "note"][5] == "unclear"
 
 
-def test_classes_with_the_new_name_of_another_have_their_own_columns(tmp_path):
-    write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
-    project = Project(tmp_path / "c.csv", "text", ["a"])
-    model = OneVsRestClassifier(DummyClassifier())
-    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
-    project.open(learner, classes=["a", "text", "skactive_text"])
-    try:
-        project.desk.answer(4, ["text"], "tab")
-        project.desk.answer(5, ["skactive_text"], "tab")
-        project.write()
-    finally:
-        project.close()
+def test_classes_with_the_new_name_of_another_have_their_own_columns(open_columns):
+    project = open_columns(["a", "text", "skactive_text"])
+    project.desk.answer(4, ["text"], "tab")
+    project.desk.answer(5, ["skactive_text"], "tab")
+    project.write()
     out, _, _ = read_cells(project.output)
     assert out["skactive_text"][4:6] == ["0", "1"]
     assert out["skactive_skactive_text"][4:6] == ["1", "0"]
@@ -295,17 +297,10 @@ def test_names_in_a_cell_have_the_order_of_the_file(open_project):
     assert out["label"][5:7] == ["food|price|service", "food|price"]
 
 
-def test_a_class_that_is_a_formula_is_no_header(tmp_path):
-    write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
-    project = Project(tmp_path / "c.csv", "text", ["a"])
-    model = OneVsRestClassifier(DummyClassifier())
-    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
-    project.open(learner, classes=["a", "=1+1"])
-    try:
-        project.desk.answer(4, ["=1+1"], "tab")
-        project.write()
-    finally:
-        project.close()
+def test_a_class_that_is_a_formula_is_no_header(open_columns):
+    project = open_columns(["a", "=1+1"])
+    project.desk.answer(4, ["=1+1"], "tab")
+    project.write()
     out, _, _ = read_cells(project.output)
     assert out["'=1+1"][4] == "1"
     assert "=1+1" not in out
