@@ -326,12 +326,15 @@ def report_single(by_data, change, before):
     return table(["data", "seeds", *map(str, counts)], rows) if rows else []
 
 
-def report_pair(by_data, change, before, metric, least):
-    """The table of the differences of two changes in points, and a summary."""
+def report_pair(by_data, change, before, metric="accuracy", least=25):
+    """The table of the differences of two changes in points, and a summary.
+
+    The interval of the mean is a t interval over the means of the data sets.
+    """
     found = compare(by_data, change, before, metric, least)
     if not found:
         return []
-    counts = sorted({n for _, n in found})
+    data, counts = dict.fromkeys(d for d, _ in found), sorted({n for _, n in found})
     rows = []
     for name in by_data:
         cells = []
@@ -346,6 +349,11 @@ def report_pair(by_data, change, before, metric, least):
         rows.append([name, *cells])
     values = {cell: 100 * test.difference for cell, (test, _) in found.items()}
     lowest, highest = (end(values, key=values.get) for end in (min, max))
+    means = [np.mean([v for (d, _), v in values.items() if d == name]) for name in data]
+    mean = f"Mean {np.mean(list(values.values())):+.1f}"
+    if len(means) > 1:
+        low, high = paired_t(means, np.zeros(len(means))).interval
+        mean += f" ± {(high - low) / 2:.1f} over the data sets"
     worse = [
         f"{name} {n}"
         for (name, n), (test, p) in found.items()
@@ -354,7 +362,7 @@ def report_pair(by_data, change, before, metric, least):
     return [
         *table(["data", *map(str, counts)], rows),
         "",
-        f"Mean {np.mean(list(values.values())):+.1f}; from {values[lowest]:+.1f} "
+        f"{mean}; from {values[lowest]:+.1f} "
         f"({lowest[0]} {lowest[1]}) to {values[highest]:+.1f} "
         f"({highest[0]} {highest[1]}). "
         f"Significantly worse after the correction: {', '.join(worse) or 'nowhere'}.",
@@ -394,7 +402,10 @@ def as_runs(records):
 
 
 def summarize(tables):
-    """The shares of all data sets; the median counts a curve that ends below as is."""
+    """The shares of all data sets; the median counts a curve that ends below as is.
+
+    The interval of the median is a bootstrap over the data sets.
+    """
     rows = []
     for change in dict.fromkeys(n for each in tables.values() for n in each.names[1:]):
         cells, ratios = [], []
@@ -405,8 +416,11 @@ def summarize(tables):
             i = each.names.index(change)
             ratios.append(each.ratio[i])
             cells.append(f"{'' if each.reached[i] else '> '}{each.ratio[i]:.2f}")
-        rows.append([change, *cells, f"{np.median(ratios):.2f}"])
-    return table(["change", *tables, "median"], rows)
+        drawn = np.random.default_rng(0).choice(ratios, (9999, len(ratios)))
+        low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
+        cells += [f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}"]
+        rows.append([change, *cells])
+    return table(["change", *tables, "median", "95 % over the sets"], rows)
 
 
 def draw_picture(tables, path):
@@ -433,11 +447,11 @@ def make_tables(by_data, needed):
             tables[change] = report_single(by_data, change, before)
             continue
         least = 10 if change == "shuffled" else 25
-        tables[change] = report_pair(by_data, change, before, "accuracy", least)
+        tables[change] = report_pair(by_data, change, before, least=least)
+    tables["strategy_start"] = report_pair(by_data, "strategy", "start")
     for metric in METRICS[1:]:
-        tables[f"strategy_{metric}"] = report_pair(
-            by_data, "strategy", "pool", metric, 100 if metric == "ece" else 25
-        )
+        tables[f"strategy_{metric}"] = report_pair(by_data, "strategy", "pool", metric)
+    tables["baseline_ece"] = report_pair(by_data, "strategy", "baseline", "ece")
     tables = {title: lines for title, lines in tables.items() if lines}
     for name, records in by_data.items():
         block = ["", "```", *str(needed[name]).split("\n"), "```"]

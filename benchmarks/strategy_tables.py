@@ -4,15 +4,17 @@
     python benchmarks/strategy_tables.py --records docs/results/strategies.json --page
     python benchmarks/strategy_tables.py --smoke    # seconds, for CI
 
-Only seeds that every strategy has on a data set count. Each strategy is compared with
-random labels of the same seeds by paired t tests of the accuracy, with p-values of all
-cells of a model (strategy, data set and number of labels) corrected together by Holm's
-procedure. The area under the curve is the mean accuracy over the numbers of labels up
-to 500, by the trapezoidal rule; its mean over the data sets is compared with that of
-random labels, and with that of uherding, the default, by paired t tests over the seeds
-that all data sets have, corrected over the strategies. Ranks are over the data sets, by
-that area; mean ranks that are farther apart than the critical difference of Nemenyi's
-test differ. Labels needed are those for the mean accuracy of random labels at 500.
+Only seeds that every strategy has on a data set count. A strategy all of whose runs
+equal those of another one, such as a wrapper that changes nothing here, is left out of
+the tables and of the corrections. Each strategy is compared with random labels of the
+same seeds by paired t tests of the accuracy, with p-values of all cells of a model
+(strategy, data set and number of labels) corrected together by Holm's procedure. The
+area under the curve is the mean accuracy over the numbers of labels up to 500, by the
+trapezoidal rule; its mean over the data sets is compared with that of random labels,
+and with that of uherding, the default, by paired t tests over the seeds that all data
+sets have, corrected over the strategies. Ranks are over the data sets, by that area;
+mean ranks that are farther apart than the critical difference of Nemenyi's test differ.
+Labels needed are those for the mean accuracy of random labels at 500.
 
 Prints the tables, and with --page writes them to docs/results/strategies.json with the
 scores of all runs, and the picture next to it. Without --page, they go to --out.
@@ -85,7 +87,20 @@ class Scores:
         ]
         self.seeds = dict(zip(self.data, map(sorted, common), strict=True))
         names = [set(self.curves[name]) for name in self.data]
-        self.strategies = sorted(set.intersection(*names))
+        self.strategies, self.copies = self.find_copies(set.intersection(*names))
+
+    def find_copies(self, names):
+        """Return the strategies, and a dict from those with the runs of another one."""
+        first, copies = {}, {}
+        for name in sorted(names):
+            runs = [
+                [self.curves[data][name][seed] for seed in self.seeds[data]]
+                for data in self.data
+            ]
+            original = first.setdefault(repr(runs), name)
+            if original != name:
+                copies[name] = original
+        return list(first.values()), copies
 
     def at(self, data, strategy, n, metric=0):
         runs = self.curves[data][strategy]
@@ -222,7 +237,10 @@ def tabulate_strategies(scores, found):
 
 
 def tabulate_data(scores, found):
-    """The difference of the areas on each data set, with the seeds."""
+    """The difference of the areas on each data set, with the seeds.
+
+    The interval of the mean is a t interval over the data sets.
+    """
     means = {
         s: [np.mean(scores.area(d, s) - scores.area(d, "random")) for d in scores.data]
         for s in scores.strategies
@@ -235,9 +253,13 @@ def tabulate_data(scores, found):
             worst = {np.sign(test.difference) for test, p in cell if p < 0.05}
             cells.append(f"{mean:+.1f}{'*' if 1 in worst else ''}")
             cells[-1] += "†" if -1 in worst else ""
-        rows.append([strategy, *cells])
-    rows.append(["seeds", *(len(scores.seeds[data]) for data in scores.data)])
-    return table(["strategy", *scores.data], rows)
+        values, spread = np.array(means[strategy]), ""
+        if values.any() and len(values) > 1:
+            low, high = paired_t(values, 0 * values).interval
+            spread = f"{np.mean(values):+.1f} ± {(high - low) / 2:.1f}"
+        rows.append([strategy, *cells, spread, f"{np.median(values):+.1f}"])
+    rows.append(["seeds", *(len(scores.seeds[data]) for data in scores.data), "", ""])
+    return table(["strategy", *scores.data, "mean", "median"], rows)
 
 
 def rank(scores):
@@ -290,8 +312,10 @@ def make_tables(records):
         cells = [sum(p < 0.05 for _, p in found.values()), len(found)]
         cells += ["" if p is None else f"{p:.1g}", f"{critical:.1f}", f"{place:.1f}"]
         head = ["significant tests", "of", "Friedman p", "critical difference"]
-        head += ["rank of random", "farther from random"]
-        tables[f"{model}_tests"] = table(head, [[*cells, ", ".join(far) or "none"]])
+        head += ["rank of random", "farther from random", "left out, as equal"]
+        copies = [f"{copy} = {name}" for copy, name in scores.copies.items()]
+        cells += [", ".join(names) or "none" for names in (far, copies)]
+        tables[f"{model}_tests"] = table(head, [cells])
     return tables, by_model
 
 
