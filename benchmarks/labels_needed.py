@@ -369,6 +369,22 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
     ]
 
 
+def report_means(by_data, metric):
+    """The table of the means over the data sets, in percent."""
+    every = [record for records in by_data.values() for record in records]
+    counts = [n for n in counts_of(every, "strategy") if n >= 25]
+    rows, ran = [], {record["change"] for record in every}
+    for change in ("baseline", "pool", "start", "strategy"):
+        if change not in ran or not counts:
+            continue
+        found = [
+            [np.mean([*at(records, change, n, metric).values()]) for n in counts]
+            for records in by_data.values()
+        ]
+        rows.append([change, *(f"{100 * x:.1f}" for x in np.mean(found, axis=0))])
+    return table(["change", *map(str, counts)], rows) if rows else []
+
+
 def report(records):
     """The table of a data set: the means of the metrics."""
     found = [c for c in (*CHANGES, *FINAL) if any(r["change"] == c for r in records)]
@@ -452,6 +468,7 @@ def make_tables(by_data, needed):
     for metric in METRICS[1:]:
         tables[f"strategy_{metric}"] = report_pair(by_data, "strategy", "pool", metric)
     tables["baseline_ece"] = report_pair(by_data, "strategy", "baseline", "ece")
+    tables["mean_ece"] = report_means(by_data, "ece")
     tables = {title: lines for title, lines in tables.items() if lines}
     for name, records in by_data.items():
         block = ["", "```", *str(needed[name]).split("\n"), "```"]

@@ -643,7 +643,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if machine:
             machine = rows[2], *machine[1:]
             before = *described[:2], self.weight_ * described[2]
-            self.machine_weight_, *held = _choose_weight(
+            self.machine_weight_, _, *held = _choose_weight(
                 _MACHINE_WEIGHTS, 0.0, labeled, before, machine, folds
             )
         return held
@@ -655,12 +655,14 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.reason_ = "ignored: alone, they contradict the labels"
             return 0, 0
         nothing = tuple(part[:0] for part in described)
-        self.weight_, *held = _choose_weight(
+        self.weight_, gain, *held = _choose_weight(
             _WEIGHTS, _WEIGHT, labeled, nothing, described, folds
         )
         self.reason_ = "ignored: without them, held-out labels are predicted better"
-        if self.weight_:
+        if self.weight_ and gain > 0:
             self.reason_ = "used: with them, held-out labels are predicted better"
+        elif self.weight_:
+            self.reason_ = "used: without them, predictions are not clearly better"
         return held
 
     def predict(self, X: Any) -> NDArray:
@@ -708,7 +710,8 @@ def _choose_weight(weights, first, labeled, before, source, folds):
 
     `labeled`, `before` and `source` are tuples of rows, labels and weights; `before` is
     used with every weight. `first` is kept unless another one is better by 1 nat. Then
-    follow the number of held-out labels and that of those predicted right.
+    follow what the loss falls below that of the weight 0, in nats, the number of
+    held-out labels and that of those predicted right.
     """
     losses = {}
     for each in weights:
@@ -716,7 +719,7 @@ def _choose_weight(weights, first, labeled, before, source, folds):
         known = tuple(map(np.concatenate, zip(before, weighed, strict=True)))
         losses[each] = held_out_loss(labeled, known, folds)
     best = min(weights, key=lambda each: losses[each][0] - (each == first))
-    return best, *losses[best][1:]
+    return best, losses[0][0] - losses[best][0], *losses[best][1:]
 
 
 def _share(labels):

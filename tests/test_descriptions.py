@@ -90,6 +90,13 @@ def test_the_mean_confidence_is_the_accuracy_that_is_expected(n, expected):
     assert confidence == pytest.approx(min(expected, raw), abs=1e-3)
 
 
+def test_the_reason_does_not_call_descriptions_better_that_are_only_kept():
+    kept = ClassDescriptions(WORDS, RIGHT, random_state=0).fit(*labeled(10))
+    assert kept.reason_ == "used: without them, predictions are not clearly better"
+    better = ClassDescriptions(WORDS, RIGHT, random_state=0).fit(*labeled(6, seed=2))
+    assert better.reason_ == "used: with them, held-out labels are predicted better"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_right_descriptions_are_used_and_wrong_ones_ignored(seed):
     X, y = labeled(10, seed)

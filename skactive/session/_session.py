@@ -1194,8 +1194,9 @@ class LabelingSession:
             Its `str` is one line. Values are corrected for chance: 1 is full agreement,
             and 0 is what chance would give. A value is None if it is undefined: there
             are no such items, or all their answers are the same class. Intervals are
-            the 2.5 and 97.5 percentiles of 1,000 bootstrap samples of the items. The
-            attributes are:
+            the 2.5 and 97.5 percentiles of 1,000 bootstrap samples of the items. For
+            the lower limit, an item on which the annotators disagree is added, so that
+            it is below 1 even if all answers agree. The attributes are:
 
             - `n_items`: items with answers by at least two annotators.
             - `share`: share of the pairs of answers to the same item that are equal.
