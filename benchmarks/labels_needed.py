@@ -432,7 +432,7 @@ def summarize(tables):
             i = each.names.index(change)
             ratios.append(each.ratio[i])
             cells.append(f"{'' if each.reached[i] else '> '}{each.ratio[i]:.2f}")
-        drawn = np.random.default_rng(0).choice(ratios, (9999, len(ratios)))
+        drawn = np.random.default_rng(0).choice(ratios, (99_999, len(ratios)))
         low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
         cells += [f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}"]
         rows.append([change, *cells])

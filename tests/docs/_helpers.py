@@ -3,8 +3,8 @@
 tests/docs/quotes has a file for each page of results with a JSON file, and `pages.txt`
 for all other pages, whose lines `[docs/index.md]` name the page. Every other line is a
 fragment of the page. What stands in braces is computed from the JSON files, as in an
-f-string. A fragment that begins with "= " has figures that no record holds: settings,
-figures of a paper, older measurements.
+f-string; `let NAME = ...` names a value. A fragment that begins with "= " has figures
+that no record holds: settings, figures of a paper, older measurements.
 """
 
 import functools
@@ -19,9 +19,9 @@ from skactive.analysis import paired_t
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 QUOTES = Path(__file__).parent / "quotes"
-FIGURE = re.compile(r"(?<![\w.,-])[-+]?\.?\d[\d,]*(?:\.\d+)?(?![\w-])")
+FIGURE = re.compile(r"(?<![\w.,-])[-+]?\.?\d(?:[\d,]*\d)?(?:\.\d+)?(?![\w-])")
 IN_CELL = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
-WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()
+WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
 @functools.cache
@@ -123,6 +123,18 @@ class Record:
                 found.setdefault(data, []).append(pair[strategy] - pair[against])
         return found
 
+    def strategy_gains(self, model, strategy, data):
+        """Return the gains on a data set in points, by the number of labels."""
+        means = {}
+        for record in read_numbers("strategies")["records"]:
+            key = record["strategy"]
+            if (record["model"], record["data"]) == (model, data):
+                curves = [run[1] for run in record["runs"]]
+                points = np.mean(curves, axis=0) / 100
+                means[key] = dict(zip(record["counts"], points, strict=True))
+        ours, theirs = means[strategy], means["random"]
+        return {n: ours[n] - theirs[n] for n in ours.keys() & theirs.keys()}
+
     def area(self, model, strategy, against="random", without=()):
         """Return the mean of the differences over the data sets."""
         found = self.areas(model, strategy, against)
@@ -137,27 +149,33 @@ class Record:
         """Return what a fragment can use."""
         methods = {n: getattr(self, n) for n in dir(self) if not n.startswith("_")}
         plain = {"min": min, "max": max, "abs": abs, "sum": sum, "len": len}
-        plain |= {"sorted": sorted, "round": round, "np": np, "word": WORDS.__getitem__}
-        return {**methods, **plain, "p_of": lambda v: paired_t(v, 0 * v).p_value}
+        plain |= {
+            "re": re,
+            "sorted": sorted,
+            "split_row": split_row,
+            "read_numbers": read_numbers,
+            "np": np,
+        }
+        plain |= {"next": next, "range": range}
+        return {**methods, **plain, "map": map, "word": WORDS.__getitem__}
 
 
+@functools.cache
 def read_quotes(name):
     """Return the fragments of a file by page, with their figures."""
-    page = f"docs/results/{name}.md"
-    found = {}
-    for line in (QUOTES / f"{name}.txt").read_text("utf-8").splitlines():
-        if line.startswith("["):
-            page = line.strip("[]")
-        elif line and not line.startswith("#"):
-            found.setdefault(page, []).append(line)
+    page, found = f"docs/results/{name}.md", {}
     names = Record(name).names()
-    return {
-        page: [
-            line[2:] if line.startswith("= ") else eval(f'f""" {line} """', names)
-            for line in lines
-        ]
-        for page, lines in found.items()
-    }
+    for line in (QUOTES / f"{name}.txt").read_text("utf-8").splitlines():
+        if re.fullmatch(r"\[[\w/.]+\]", line):
+            page = line.strip("[]")
+        elif line.startswith("let "):
+            variable, _, value = line[4:].partition(" = ")
+            names[variable] = eval(value, names)
+        elif line.startswith("= "):
+            found.setdefault(page, []).append(line[2:])
+        elif line and not line.startswith("#"):
+            found.setdefault(page, []).append(eval(f'f""" {line} """', names))
+    return found
 
 
 def read_prose(text):
@@ -176,8 +194,11 @@ def find_uncovered(lines, quotes):
     covered = [set() for _ in lines]
     missing = []
     for quote in quotes:
-        spots = [(i, m.start()) for i, x in enumerate(lines)
-                 for m in re.finditer(rf"(?<![\d.,+-]){re.escape(quote)}(?![\d]|[.,]\d)", x)]
+        before = r"(?<![\d.,+-])" if re.match(r"[\d.+-]", quote) else ""
+        pattern = re.compile(rf"{before}{re.escape(quote)}(?!\d|[.,]\d)")
+        spots = [
+            (i, m.start()) for i, x in enumerate(lines) for m in pattern.finditer(x)
+        ]
         if not spots:
             missing.append(quote)
         for i, start in spots:

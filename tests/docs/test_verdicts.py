@@ -105,6 +105,54 @@ def test_each_verdict(verdicts, mean, kind, expected):
     assert found == [expected]
 
 
+def find_differences(looks, spread, runs=20_000):
+    """Return in how many percent of runs without a difference the rule finds one.
+
+    The seeds of a claim with a margin of 1 end when it is decided.
+    """
+    values = np.random.default_rng(0).normal(0, spread, (runs, looks[-1]))
+    is_open, found = np.ones(runs, dtype=bool), np.zeros(runs, dtype=bool)
+    for n in looks:
+        mean, error = values[:, :n].mean(1), stats.sem(values[:, :n], axis=1)
+        differs = 2 * stats.t.sf(np.abs(mean) / error, n - 1)
+        within = stats.t.sf((1 - np.abs(mean)) / error, n - 1)
+        decided = is_open & (2 * np.minimum(differs, within) <= 0.05)
+        found |= decided & (2 * differs <= 0.05)
+        is_open &= ~decided
+    return 100 * found.mean()
+
+
+# docs/results/index.md has these figures.
+@pytest.mark.parametrize(
+    ("looks", "said"),
+    [
+        ([30], 2.5),
+        ([10, 30], 4.6),
+        ([3, 10], 4.8),
+        ([3, 6, 20], 6.8),
+        ([6, 17, 111], 7.0),
+        ([3, 9, 16, 31], 8.3),
+    ],
+)
+def test_looks_in_between_find_differences_as_often_as_the_page_says(looks, said):
+    found = [find_differences(looks, spread) for spread in (1, 3, 10)]
+    assert max(found) == pytest.approx(said, abs=0.5)
+
+
+def test_the_simulated_rule_is_that_of_the_pages(verdicts, draw):
+    for _ in range(50):
+        values = draw(8, mean=0.5)
+        claim = verdicts.Claim("a claim", "", {"a": values})
+        _, (found,), level = verdicts.judge([claim])
+        test = stats.ttest_1samp(values, 0)
+        error = stats.sem(values)
+        within = stats.t.sf((1 - abs(values.mean())) / error, 7)
+        assert level == 0.05
+        assert (found != "cannot tell") == (2 * min(test.pvalue, within) <= 0.05)
+        if 2 * test.pvalue <= 0.05:
+            assert found.startswith(("holds", "does not hold"))
+
+
 def test_noise_is_not_decided(verdicts):
     rng = np.random.default_rng(2)
     decided = []
