@@ -122,7 +122,7 @@ def find_differences(looks, spread, runs=20_000):
     return 100 * found.mean()
 
 
-# docs/results/index.md has these figures.
+# docs/results/claims.md has these figures.
 @pytest.mark.parametrize(
     ("looks", "said"),
     [
