@@ -2,10 +2,6 @@
 
 from ._alternative import AlternativeTest, alternative_annotator_test
 from ._mean import MeanEstimate, estimate_mean, estimate_share
-
-# Private names that other folders use are imported as themselves.
-from ._mean import Sample as Sample
-from ._mean import wilson_interval as wilson_interval
 from ._plan import plan_labels
 from ._prevalence import Prevalence, estimate_prevalence
 from ._quality import ClassQuality, QualityEstimate, estimate_quality

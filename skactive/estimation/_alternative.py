@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from .._utils._labels import key_of
+from .._utils._labels import is_missing, key_of
 from .._utils._sklearn import check_count, check_option
 
 _Verdict = Literal["yes", "no", "cannot tell"]
@@ -157,7 +157,8 @@ def _compare(answers, machine, score):
     """Return pairs of 0 and 1 by person: whether the machine and the person won."""
     wins = {}
     for id, given in answers.items():
-        if id not in machine or machine[id] is None:
+        given = {by: label for by, label in given.items() if not is_missing(label)}
+        if is_missing(machine.get(id)):
             continue
         for by in given:
             others = [label for other, label in given.items() if other != by]

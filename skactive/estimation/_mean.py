@@ -1,15 +1,20 @@
 """Means and shares of a pool from the labels of a sample and a proxy of all items."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t
+from scipy.special import gammaln
+from scipy.stats import beta, t
+
+from .._utils._labels import as_labels, is_missing
 
 _Interval = tuple[float, float]
 MIN_LABELS = 10  # fewer say "too few"
+_MOST_EXACT = 1_000  # labels for which the exact limits of a finite pool are computed
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,10 @@ class MeanEstimate:
     def __str__(self):
         if self.value is None:
             return f"too few labels: {self.n_labels}, of at least {MIN_LABELS}"
+        if self.interval is None:
+            return (
+                f"{self.value:.4g}, no interval: all {self.n_labels:,} labels are equal"
+            )
         low, high = self.interval
         if self.is_share:
             shown = f"{self.value:.1%} ({100 * low:.1f} to {high:.1%})"
@@ -245,38 +254,74 @@ def estimate_share(
     return sample.estimate(confidence_level=confidence_level)
 
 
-def wilson_interval(n_correct, n, z=1.959963984540054):
-    """Return the Wilson score interval of a share, which may be of fractions."""
-    share = n_correct / n
-    spread = z / (1 + z**2 / n)
-    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = spread * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    low, high = min(center - half, share), max(center + half, share)  # by rounding
-    return max(0.0, float(low)), min(1.0, float(high))
+def unseen_errors(confidence_level):
+    """Return how many errors of one item each are added to what a sample shows.
+
+    Without an error among n items, the interval is then the rule of three, 3 / n for
+    95 %.
+    """
+    z = t.isf((1 - confidence_level) / 2, np.inf)
+    return float((np.log(1 - confidence_level) / z) ** 2)
 
 
-def interval_of_share(share, size, confidence_level, freedom=np.inf):
-    """Return the Wilson interval of a share at an effective size, which may be inf.
+def interval_of_share(share, size, confidence_level):
+    """Return the exact binomial limits of a share at an effective size.
 
-    `freedom` are the degrees of freedom of the size, if it is estimated.
+    The size need not be an integer (Korn and Graubard 1998), and may be infinite.
     """
     if np.isinf(size):
         return float(share), float(share)
-    z = t.isf((1 - confidence_level) / 2, freedom)
-    return wilson_interval(share * size, size, z)
+    alpha, count = (1 - confidence_level) / 2, share * size
+    low = beta.ppf(alpha, count, size - count + 1) if share > 0 else 0.0
+    high = beta.ppf(1 - alpha, count + 1, size - count) if share < 1 else 1.0
+    return float(low), float(high)
+
+
+def interval_of_count(count, n, n_pool, confidence_level):
+    """Return the exact limits of the number of items of a pool that have a property.
+
+    `count` of the n items of a random sample have it (hypergeometric distribution).
+    """
+    alpha = (1 - confidence_level) / 2
+    others = _find_most(n - count, n, n_pool, alpha)
+    return n_pool - others, _find_most(count, n, n_pool, alpha)
+
+
+def _find_most(count, n, n_pool, alpha):
+    """Return the largest number of items of which a sample can have only `count`."""
+    drawn = np.arange(count + 1)
+    fixed = gammaln(n_pool - n + 1) + gammaln(n + 1) - gammaln(n_pool + 1)
+    fixed = fixed - gammaln(drawn + 1) - gammaln(n - drawn + 1)
+
+    def is_excluded(total):
+        others = n_pool - total
+        logs = gammaln(total + 1) - gammaln(total - drawn + 1) + gammaln(others + 1)
+        logs -= gammaln(others - n + drawn + 1)  # infinite for an impossible draw
+        return np.exp(fixed + logs).sum() <= alpha
+
+    totals = range(count, n_pool - n + count + 1)
+    return totals[bisect_left(totals, True, key=is_excluded) - 1]
 
 
 class Sample:
     """A sample of a pool: numbers or indicators (n,) and proxies (n, p).
 
-    See `estimate_mean` for the parameters, which are checked here.
+    See `estimate_mean` for the parameters, which are checked here. `dependence` is a
+    factor of the variance, for values that depend on each other.
     """
 
     def __init__(
-        self, y, proxy=None, pool_proxy=None, n_pool=None, draw_proba=None, finite=True
+        self,
+        y,
+        proxy=None,
+        pool_proxy=None,
+        n_pool=None,
+        draw_proba=None,
+        finite=True,
+        dependence=1.0,
     ):
         self.y = as_numbers("y", y)
-        self.n, self.finite = len(self.y), finite
+        self.n, self.finite, self._dependence = len(self.y), finite, dependence
         self.proxy, self.mean = np.empty((self.n, 0)), np.empty(0)
         if (proxy is None) != (pool_proxy is None):
             raise ValueError(
@@ -354,21 +399,31 @@ class Sample:
         It is unbiased for uncorrelated terms of one mean, residuals from their weighted
         mean, and fixed weights.
         """
-        weights = self.weights
-        scale = weights**2 / (1 - 2 * weights)
-        variance = scale @ np.square(residuals) / (1 + scale.sum())
-        left = 1.0 if self.n_pool is None else 1 - self.n / self.n_pool
-        return variance * (left if self.draw_proba is None else 1.0)
+        scale = self.weights**2 / (1 - 2 * self.weights)
+        return scale @ np.square(residuals) / (1 + scale.sum())
+
+    def correct(self, variance, plain):
+        """Return a variance for a finite pool and values that depend on each other.
+
+        `plain` is the variance of the labels alone.
+        """
+        part = self.n / self.n_pool if self.n_pool else 0.0
+        left = 1.0 if self.draw_proba is not None and part < 1 else 1 - part
+        more = 0.0 if self.finite else part * plain
+        return self._dependence * variance * left + more
 
     def fit(self, y, proxy, mean):
         """Return the mean and residuals (n,) of least squares of terms on a proxy.
 
         `proxy` (n, p) has the `mean` (p,) in the pool. Each residual is that of a fit
-        without the item, and larger for a sample whose proxy has another mean.
+        without the item, and larger for a sample whose proxy has another mean. A column
+        that only rounding changes explains nothing.
         """
-        weights, z, d = self.weights, self.terms(y), self.terms(proxy) - mean
-        value, shift = weights @ z, weights @ d
-        z, centered = z - value, d - shift
+        weights, z, f = self.weights, self.terms(y), self.terms(proxy)
+        value, shift = weights @ z, weights @ f - mean
+        z, centered = z - value, f - mean - shift
+        constant = weights @ np.square(centered) <= 1e-12 * (weights @ np.square(f))
+        centered[:, constant] = 0.0
         spread = (centered.T * weights) @ centered
         inverse = np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
         coef = inverse @ (centered.T @ (weights * z))
@@ -377,40 +432,41 @@ class Sample:
         residuals *= np.sqrt(1 + max(0.0, shift @ inverse @ shift))
         return value - shift @ coef, residuals / np.maximum(1 - leverage, 1e-9)
 
-    def find_best(self, always=False):
-        """Return the mean with the proxy that explains most, and its relative variance.
+    def find_best(self, is_share=True, confidence_level=0.95, always=False):
+        """Return the mean, its variance, that of the labels alone, and residuals (n,).
 
-        The variance is relative to that without a proxy. A label that the proxy does
-        not explain is added for each of its columns: a proxy without an error among few
-        labels is not perfect. For shares it is the label that is the furthest from the
-        mean, such as one more item of a rare class, as errors there can be few and
-        large. docs/results/estimates.md has the coverage. A proxy that explains nothing
-        is used `always` or not at all.
+        They are those of the proxy that explains most, or of the labels. To a variance,
+        errors are added that the sample may not show: a proxy without an error among
+        few labels is not perfect. For shares, an error is one item. For numbers, it is
+        the furthest residual, or the mean one of the labels if that is larger. A proxy
+        that explains nothing is used `always`, unless it doubles the variance, or not
+        at all. The variances are those for a pool without end.
         """
-        p = self.proxy.shape[1]
-        columns = [[j] for j in range(p)] + ([[*range(p)]] if p > 1 else [])
-        value, plain = self.fit(self.y, self.proxy[:, :0], self.mean[:0])
-        squares, ratio = np.square(self.weights * plain), 1.0
-        base = squares.sum()
-        one = base / self.n
-        if self.draw_proba is None and np.isin(self.y, (0, 1)).all():
-            one = squares.max()
-        for chosen in columns if base > 0 else ():
-            if self.n < len(chosen) + 3:
-                continue
-            other, rest = self.fit(self.y, self.proxy[:, chosen], self.mean[chosen])
-            more = len(chosen) * one
-            explained = (np.square(self.weights * rest).sum() + more) / (base + more)
-            if explained < ratio - 1e-9 or (always and ratio == 1):
-                value, ratio = other, min(explained, 1.0)
-        return float(value), float(ratio)
+        errors, alone = unseen_errors(confidence_level), 0.0
 
-    def estimate(
-        self, *, is_share=True, confidence_level=0.95, dependence=1.0, always=False
-    ):
+        def fit(chosen):
+            value, rest = self.fit(self.y, self.proxy[:, chosen], self.mean[chosen])
+            variance = self.variance(rest * (1 - self.weights))
+            one = np.square(self.item_weights).max()
+            if not is_share:
+                one = max(np.square(self.weights * rest).max(), alone / self.n)
+            return value, variance, errors * one * max(len(chosen), 1), rest
+
+        value, alone, more, rest = fit([])
+        if not is_share or self.draw_proba is not None:
+            alone += more
+        best, limit = (value, alone, rest), alone * (2 if always else 1 - 1e-9)
+        p = self.proxy.shape[1]
+        for chosen in [[j] for j in range(p)] + [[*range(p)]] * (p > 1):
+            if alone > 0 and self.n >= len(chosen) + 3:
+                value, variance, more, rest = fit(chosen)
+                if variance + more < limit:
+                    limit, best = variance + more, (value, variance + more, rest)
+        return *best[:2], alone, best[2]
+
+    def estimate(self, *, is_share=True, confidence_level=0.95, always=False):
         """Return the MeanEstimate.
 
-        `dependence` is a factor of the variance, for labels that depend on each other.
         `always` uses a proxy that explains nothing.
         """
         if not 0 < confidence_level < 1:
@@ -423,40 +479,69 @@ class Sample:
         about |= {"is_share": is_share, "confidence_level": confidence_level}
         if self.n < MIN_LABELS and self.n != self.n_pool:
             return MeanEstimate(None, None, **about)
-        value, ratio = self.find_best(always)
-        spread = self._spread(value, is_share)
-        simple = 1 / self.n - (1 / self.n_pool if self.n_pool else 0)
-        if self.draw_proba is not None and spread and simple:
-            plain = self.fit(self.y, self.proxy[:, :0], self.mean[:0])[1]
-            plain = self.variance(plain * (1 - self.weights))
-            ratio *= max(plain, spread * simple / self.n) / (spread * simple)
-        inverse = dependence * ratio * simple
-        if not self.finite and self.n_pool:
-            inverse += 1 / self.n_pool
-        size = 1 / inverse if inverse else np.inf
+        value, variance, alone, rest = self.find_best(
+            is_share, confidence_level, always
+        )
+        size = self.n * alone / variance if variance else float(self.n)
+        is_plain = variance == alone and self.draw_proba is None
+        q = t.isf((1 - confidence_level) / 2, max(self.n - 2, 1))
+        error = np.sqrt(self.correct(variance, alone))
         if is_share:
-            least, most = 0.0, 1.0
-            if self.n_pool and self.finite:  # the labels themselves are known
-                least = self.y.sum() / self.n_pool
-                most = 1 - (1 - self.y).sum() / self.n_pool
-            value = float(np.clip(value, least, most))
-            freedom = self.n - 2 if ratio != 1 else np.inf
-            interval = interval_of_share(value, size, confidence_level, freedom)
-            interval = tuple(float(np.clip(x, least, most)) for x in interval)
+            interval = self._limits(value, q * error, confidence_level, is_plain)
+            value = float(np.clip(value, *self._bounds()))
+        elif variance or self.n == self.n_pool:
+            # Johnson 1978: the mean of few labels misses a long tail.
+            skew = np.mean(rest**3) / max(np.mean(rest**2) ** 1.5, 1e-300)
+            tail = error * skew * (1 + 2 * q**2) / (6 * np.sqrt(self.n))
+            low, high = value - q * error, value + q * error
+            interval = float(low + min(tail, 0)), float(high + max(tail, 0))
         else:
-            half = t.isf((1 - confidence_level) / 2, max(self.n - 2, 1))
-            half *= np.sqrt(spread * inverse)
-            interval = float(value - half), float(value + half)
-        return MeanEstimate(value, interval, effective_size=self.n / ratio, **about)
+            interval = None
+        return MeanEstimate(float(value), interval, effective_size=size, **about)
 
-    def _spread(self, value, is_share):
-        """Return the variance of the values in the pool."""
-        if is_share and self.draw_proba is not None:
-            value = min(max(value, 0.0), 1.0)
-            return value * (1 - value)
-        if self.draw_proba is None:
-            return float(self.y.var(ddof=min(1, self.n - 1)))
-        return max(float(self.weights @ self.terms(np.square(self.y - value))), 0.0)
+    def _bounds(self):
+        """Return the smallest and the largest share that the labels leave open."""
+        if not self._in_pool:
+            return 0.0, 1.0
+        others = (1 - self.y).sum() / self.n_pool
+        return self.y.sum() / self.n_pool, 1 - others
+
+    def limits_alone(self, share, n, inverse, confidence_level):
+        """Return the limits of a share of n labels alone, of which each counts once.
+
+        `inverse` is the variance in units of that of one label. The limits are exact
+        for a random sample, of a part of the pool if n is a part of the sample.
+        """
+        is_simple = self.draw_proba is None and self._dependence == 1
+        if self._in_pool and is_simple and n <= _MOST_EXACT:
+            # A part of the pool is about as much larger than that of the sample.
+            more = 2 * np.sqrt((1 / n - 1 / self.n) * (1 - self.n / self.n_pool))
+            limits = []
+            for factor in {1 - more, 1 + more}:
+                n_pool = max(n, round(n * self.n_pool / self.n * factor))
+                counts = round(share * n), n, n_pool
+                found = interval_of_count(*counts, confidence_level)
+                limits.append([count / n_pool for count in found])
+            low, high = zip(*limits, strict=True)
+            return min(low), max(high)
+        inverse = self.correct(inverse, inverse)
+        size = 1 / inverse if inverse else np.inf
+        return interval_of_share(share, size, confidence_level)
+
+    @property
+    def _in_pool(self):
+        return self.n_pool is not None and self.finite
+
+    def _limits(self, value, half, confidence_level, is_plain):
+        """Return the interval of a share; in a pool, of whole numbers of items."""
+        limits = value - half, value + half
+        if is_plain:
+            limits = self.limits_alone(value, self.n, 1 / self.n, confidence_level)
+        low, high = np.clip(limits, *self._bounds())
+        if self._in_pool:
+            low = np.floor(low * self.n_pool + 1e-9) / self.n_pool
+            high = np.ceil(high * self.n_pool - 1e-9) / self.n_pool
+        return float(low), float(high)
 
 
 def f1_of(share):
@@ -469,7 +554,12 @@ def as_indicators(name, labels, classes=None):
 
     `labels` is (n,) or (n, k). The classes are the sorted labels by default.
     """
-    labels = np.asarray(labels)
+    if not np.size(labels):
+        raise ValueError(
+            f"'{name}' must be a list of classes, or a column of 0 and 1 for each "
+            "class, got an empty one."
+        )
+    labels = as_labels(labels, len(labels), name=name, items=name)
     if labels.ndim == 2:
         y = as_numbers(name, labels, 2)
         names = list(range(y.shape[1])) if classes is None else list(classes)
@@ -479,10 +569,10 @@ def as_indicators(name, labels, classes=None):
                 f"classes, got an array of shape {y.shape}."
             )
         return names, y
-    if labels.ndim != 1 or not len(labels):
+    if classes is not None and any(map(is_missing, classes)):
         raise ValueError(
-            f"'{name}' must be a list of classes, or a column of 0 and 1 for each "
-            f"class, got an array of shape {labels.shape}."
+            f"'classes' must hold names, got {list(classes)!r}. None, NaN and empty "
+            "names stand for a missing label."
         )
     names = sorted(set(labels.tolist())) if classes is None else list(classes)
     if unknown := set(labels.tolist()) - set(names):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import t
 
 from .._utils._format import make_frame
 from ._mean import (
@@ -15,8 +16,12 @@ from ._mean import (
     as_indicators,
     check_proba,
     f1_of,
-    interval_of_share,
+    unseen_errors,
 )
+
+# Held-out predictions depend on each other, as their models share labels, and the final
+# model has more labels than these: the variance is larger by about this factor.
+CROSS_FITTED = 1.75
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ def estimate_quality(
     classes: Sequence[Any] | None = None,
     n_pool: int | None = None,
     draw_proba: ArrayLike | None = None,
+    cross_fitted: bool = True,
     confidence_level: float = 0.95,
 ) -> QualityEstimate:
     """Estimate how good predictions are from the labels of a sample.
@@ -145,13 +151,20 @@ def estimate_quality(
         without either, the pool has no end.
     draw_proba : array-like of shape (n,), default=None
         The probability of each draw; see :func:`estimate_mean`.
+    cross_fitted : bool, default=True
+        Whether the predictions are by models that were trained on labels of the sample,
+        as those of cross-validation. They depend on each other, and the intervals are
+        wider. False is for predictions that do not depend on the sample, such as those
+        of a language model.
     confidence_level : float, default=0.95
         Confidence level of each interval.
 
     Returns
     -------
     quality : QualityEstimate
-        The measures. Those that rest on fewer than ten items have no value.
+        The measures. They have no value for fewer than ten labels, precision, recall
+        and F1 none without an item to which they apply, and the macro F1 none while a
+        class has fewer than ten items in the labels and predictions.
 
     Raises
     ------
@@ -165,9 +178,15 @@ def estimate_quality(
     Precision and recall are shares among the items that are predicted to be in a class,
     or in it. The F1 score is 2 J / (1 + J) for the share J of the items in both sets
     among those in either. With `pool_proba`, both counts of such a share are predicted
-    for the pool by least squares on their probabilities. The interval is Wilson's for
-    an effective number of items. The intervals are combined for the macro F1 score
-    (MOVER, by G. Y. Zou and A. Donner 2008).
+    for the pool by least squares on their probabilities, unless this doubles the
+    variance. The intervals of the labels alone are exact binomial ones for an effective
+    number of items; the others are those of :func:`estimate_share`. They are combined
+    for the macro F1 score (MOVER, by G. Y. Zou and A. Donner 2008).
+
+    With `cross_fitted`, the estimates are those of the final model for the whole pool,
+    from models that lack a part of the labels. The variance is multiplied by a factor
+    that was chosen in simulations, see :doc:`/results/estimates` (S. Bates, T. Hastie,
+    R. Tibshirani 2024, on what cross-validation estimates).
 
     Examples
     --------
@@ -179,7 +198,9 @@ def estimate_quality(
     """
     several = np.ndim(y) == 2
     if classes is None and not several:
-        classes = sorted({*np.asarray(y).tolist(), *np.asarray(predicted).tolist()})
+        classes = sorted(
+            {*as_indicators("y", y)[0], *as_indicators("predicted", predicted)[0]}
+        )
     names, truth = as_indicators("y", y, classes)
     _, guess = as_indicators("predicted", predicted, names)
     if truth.shape != guess.shape:
@@ -194,7 +215,9 @@ def estimate_quality(
     own, every = (None if p is None else _find_confidence(p, several) for p in beliefs)
     right = (truth == guess).all(axis=1)
     used = None if every is None else own
-    sample = Sample(right, used, every, n_pool=n_pool, draw_proba=draw_proba)
+    dependence = CROSS_FITTED if cross_fitted else 1.0
+    options = {"n_pool": n_pool, "draw_proba": draw_proba}
+    sample = Sample(right, used, every, dependence=dependence, **options)
     accuracy = sample.estimate(confidence_level=confidence_level, always=True)
     rates = _Rates(sample, truth, guess, beliefs, several, confidence_level)
     each = [[j] for j in range(len(names))]
@@ -202,7 +225,7 @@ def estimate_quality(
         accuracy,
         rates.f1([*range(len(names))]) if several else accuracy,
         rates.average_f1(each),
-        _find_overconfidence(sample, own, every, accuracy),
+        _find_overconfidence(own, every, accuracy, options),
         {
             name: ClassQuality(
                 rates.find(_GUESS, j), rates.find(_TRUTH, j), rates.f1(j)
@@ -245,48 +268,70 @@ class _Rates:
         if beliefs[1] is not None:
             self._expected = [_expect_parts(p, several) for p in beliefs]
 
-    def f1(self, chosen, least=MIN_LABELS):
+    def f1(self, chosen):
         """Return the MeanEstimate of the F1 score of some classes together."""
-        return self.find(_EITHER, chosen, f1_of, least)
+        return self.find(_EITHER, chosen, f1_of)
 
-    def find(self, whole, chosen, transform=float, least=MIN_LABELS):
+    def find(self, whole, chosen, transform=float):
         """Return the MeanEstimate of the share of `_BOTH` in another part.
 
-        The effective number of items is that of equal outcomes with the weights of the
-        sample, times the ratio of the variance to it, to which one item is added that
-        is not explained.
+        Without probabilities, the effective number of items is that of equal outcomes
+        with the weights of the sample, times the ratio of the variance to it, to which
+        one item is added that is not explained.
         """
         sample = self._sample
-        share, residuals, total = self._estimate(whole, chosen)
+        share, variance, total, is_plain = self._estimate(whole, chosen)[:4]
         n = int((total > 0).sum())
         about = {"n_labels": n, "n_pool": sample.n_pool}
         about["confidence_level"] = self._level
-        if n < least:
+        if not n or (sample.n < MIN_LABELS and sample.n != sample.n_pool):
             return MeanEstimate(None, None, **about)
-        weights = sample.item_weights * total
-        inverse = np.square(weights).sum() / weights.sum() ** 2
-        if sample.n_pool is not None:
-            inverse *= 1 - sample.n / sample.n_pool
-        if 0 < share < 1 and inverse:
-            ratio = sample.variance(residuals) / (share * (1 - share) * inverse)
-            inverse *= (ratio * n + 1) / (n + 1)
-        size = 1 / inverse if inverse else np.inf
-        limits = interval_of_share(share, size, self._level)
+        inverse = self._inverse(total)
+        plain = share * (1 - share) * inverse
+        if is_plain:
+            if plain and total.max() > 1:  # items of several classes
+                inverse *= (variance / plain * n + 1) / (n + 1)
+            limits = sample.limits_alone(share, n, inverse, self._level)
+        else:
+            half = np.sqrt(sample.correct(variance, plain))
+            half *= t.isf((1 - self._level) / 2, max(n - 1, 1))
+            limits = np.clip((share - half, share + half), 0, 1)
         interval = tuple(float(transform(x)) for x in limits)
         share = float(transform(share))
         return MeanEstimate(share, interval, effective_size=float(n), **about)
 
+    def _inverse(self, total):
+        """Return the variance of a share of a part, in units of that of one item."""
+        weights = self._sample.item_weights * total
+        return np.square(weights).sum() / weights.sum() ** 2
+
     def _estimate(self, whole, chosen):
-        """Return the share of `_BOTH` in another part, its residuals and the part."""
+        """Return the share of `_BOTH` in another part, and its variance.
+
+        Then come the part (n,), whether the labels alone are used, and the residuals.
+        """
         sample = self._sample
         part, total, *expected = self._sum([_BOTH, whole], chosen)
-        f, mean = np.empty((sample.n, 0)), np.empty(0)
-        if expected and sample.n > 5:
-            f, mean = expected[0], expected[1].mean(axis=0)
+        plain = self._fit(part, total, np.empty((sample.n, 0)), np.empty(0))
+        share, variance, residuals = plain
+        if not expected or sample.n <= 5 or not 0 < share < 1:
+            return share, variance, total, True, residuals
+        found = self._fit(part, total, expected[0], expected[1].mean(axis=0))
+        weights = sample.item_weights * total
+        one = np.square(weights.max() / weights.sum())
+        more = unseen_errors(self._level) * one
+        if found[1] + more > 2 * (variance + more):
+            return share, variance, total, True, residuals
+        return found[0], found[1] + more, total, False, found[2]
+
+    def _fit(self, part, total, f, mean):
+        """Return a share by least squares of both parts, its variance and residuals."""
+        sample = self._sample
         (value, left), (size, right) = (sample.fit(x, f, mean) for x in (part, total))
         share = float(np.clip(value / size if size > 0 else 0, 0, 1))
         residuals = (left - share * right) * (1 - sample.weights)
-        return share, residuals / max(sample.item_weights @ total, 1e-9), total
+        residuals /= max(sample.item_weights @ total, 1e-9)
+        return share, sample.variance(residuals), residuals
 
     def _sum(self, chosen_parts, chosen):
         """Return parts (n,) of some classes, and their probabilities (., 2)."""
@@ -305,16 +350,15 @@ class _Rates:
         sample = self._sample
         about = {"n_labels": sample.n, "n_pool": sample.n_pool}
         about["confidence_level"] = self._level
-        scores = [self.f1(j, least=1) for j in classes]
-        known = [j for j, one in enumerate(scores) if one.value is not None]
-        if sample.n < MIN_LABELS or not known:
-            return MeanEstimate(None, None, **about)
-        scores = [scores[j] for j in known]
+        scores = [self.f1(j) for j in classes]
+        fewest = min(one.n_labels for one in scores)
+        if fewest < MIN_LABELS and sample.n != sample.n_pool:
+            return MeanEstimate(None, None, **about | {"n_labels": fewest})
         values = np.array([one.value for one in scores])
-        parts = [self._estimate(_EITHER, classes[j]) for j in known]
-        changes = np.array([2 / (1 + j) ** 2 * residuals for j, residuals, _ in parts])
+        parts = [self._estimate(_EITHER, j) for j in classes]
+        changes = np.array([2 / (1 + one[0]) ** 2 * one[4] for one in parts])
         single = sum(map(sample.variance, changes))
-        ratio = sample.variance(changes.sum(axis=0)) / single if single else 1.0
+        ratio = sample.variance(changes.sum(axis=0)) / single if single else len(scores)
         below, above = (
             float(np.sqrt(ratio * np.square(values - limit).sum()) / len(scores))
             for limit in np.transpose([one.interval for one in scores])
@@ -324,16 +368,21 @@ class _Rates:
         return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
 
 
-def _find_overconfidence(sample, confidence, pool_confidence, accuracy):
-    """Return the MeanEstimate of the mean confidence minus the accuracy, or None."""
+def _find_overconfidence(confidence, pool_confidence, accuracy, options):
+    """Return the MeanEstimate of the mean confidence minus the accuracy, or None.
+
+    Without the mean of the pool, the intervals of both means are combined (MOVER).
+    """
     if confidence is None or accuracy.value is None:
         return None
-    level = accuracy.confidence_level
     if pool_confidence is None:
-        gap = confidence - sample.y
-        gaps = Sample(gap, n_pool=sample.n_pool, draw_proba=sample.draw_proba)
-        return gaps.estimate(is_share=False, confidence_level=level)
-    mean = float(np.mean(pool_confidence))
-    low, high = accuracy.interval
-    changed = {"value": mean - accuracy.value, "interval": (mean - high, mean - low)}
-    return replace(accuracy, is_share=False, counted=None, **changed)
+        level = {"confidence_level": accuracy.confidence_level}
+        found = Sample(confidence, **options).estimate(is_share=False, **level)
+        mean, half = found.value, found.half_width if found.interval else 0.0
+    else:
+        mean, half = float(np.mean(pool_confidence)), 0.0
+    gap, (low, high) = mean - accuracy.value, accuracy.interval
+    below, above = np.hypot(half, (high - accuracy.value, accuracy.value - low))
+    interval = float(gap - below), float(gap + above)
+    changed = {"value": gap, "interval": interval, "is_share": False, "counted": None}
+    return replace(accuracy, **changed)

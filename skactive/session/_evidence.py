@@ -9,7 +9,14 @@ import numpy as np
 from .._utils._containers import as_list, take_rows
 from .._utils._labels import key_of, list_classes
 from ..estimation import estimate_mean, estimate_prevalence, estimate_quality
-from ._insights import hold_out, predict_held_out
+from ._insights import (
+    MIN_AUDIT,
+    Estimate,
+    hold_out,
+    make_estimate,
+    minutes_left,
+    predict_held_out,
+)
 from ._lookup import predict_proba
 
 _CHUNK = 10_000  # items that are predicted at a time
@@ -42,11 +49,12 @@ class Evidence:
         return found[self.places], found
 
 
-def find_evidence(session, blind):
+def find_evidence(session, blind, held_out=None):
     """Return the Evidence of a session.
 
     With `blind`, answers that were given with help are left out of the sample. If there
-    are any in the audit, the pool is then what was not answered with help.
+    are any in the audit, the pool is then what was not answered with help. `held_out`
+    are labels and their OutOfFold, if they are known.
     """
     state, order = session.state, session.queue.draws.order
     with session._lock:
@@ -70,7 +78,7 @@ def find_evidence(session, blind):
     place = dict(zip(positions.tolist(), range(len(positions)), strict=True))
     places = np.array([place[row] for row in rows.tolist()], dtype=np.intp)
     labels = [answers[id].label for id in sample]
-    classes, predicted = _predict(session, positions)
+    classes, predicted = _predict(session, positions, held_out)
     known = list(map(key_of, classes))
     classes += [name for name in session.known_classes if key_of(name) not in known]
     if predicted is not None and session.target != "regression":
@@ -115,14 +123,16 @@ def _explain_empty(session, n_seen):
     )
 
 
-def _predict(session, positions):
+def _predict(session, positions, held_out=None):
     """Return classes and predictions (n, k) of items, [] and None without a model."""
     learner, data, rest = session.models.taught()
-    n, found = len(data.labels), None
-    if session.target == "single-label":
-        found = hold_out(learner, data, rest, n_rest=0)
-        own = None if found is None else found.proba[-n:]
+    if held_out is None and session.target == "single-label":
+        held_out = data, hold_out(learner, data, rest, n_rest=0)
+    if held_out is not None:
+        data, found = held_out
+        own = None if found is None else found.proba[-len(data.labels) :]
     else:
+        n = len(data.labels)
         own = predict_held_out(learner, n) if n > 1 else None
     if own is None:
         return [], None
@@ -170,9 +180,9 @@ def find_prevalence(session, groups, confidence_level, blind):
     return estimate_prevalence(labels, *proxies, classes=classes, **options)
 
 
-def find_quality(session, confidence_level, blind):
-    """Return a QualityEstimate; see `LabelingSession.quality`."""
-    evidence = find_evidence(session, blind)
+def find_quality(session, confidence_level, blind, held_out=None):
+    """Return a QualityEstimate; see `LabelingSession.quality` and `find_evidence`."""
+    evidence = find_evidence(session, blind, held_out)
     pool_proba = evidence.predicted
     if pool_proba is None:
         raise ValueError("there is no model yet. Label items of two classes first.")
@@ -184,6 +194,35 @@ def find_quality(session, confidence_level, blind):
         predicted = [classes[j] for j in proba.argmax(axis=1)]
     options = {"classes": classes, "confidence_level": confidence_level}
     return estimate_quality(labels, predicted, proba, pool_proba, **options)
+
+
+def assess(session, n_labels, horizon=100, blind=True):
+    """Return an Estimate, and recall and precision by the key of a class.
+
+    See `LabelingSession.estimate`. Each of both is a share and its interval, or None
+    for fewer than ten items. `n_labels` is the number of labels wanted, or None.
+    """
+    learner, data, rest = session.models.taught()
+    with session._lock:
+        answers = session.state.answers.values()
+        seconds = [x.seconds for a in answers for x in a.given]
+        n_left = None if n_labels is None else n_labels - len(answers)
+        sample, _ = session.queue.choose_sample(blind)
+    minutes = minutes_left(seconds, n_left)
+    found, n = hold_out(learner, data, rest), len(data.labels)
+    if found is None:
+        return Estimate(n, horizon=horizon, minutes=minutes), {}
+    if len(sample) < MIN_AUDIT:
+        return make_estimate(found, n, None, horizon, minutes), {}
+    quality = find_quality(session, 0.95, blind, (data, found))
+    classes = {
+        key_of(name): [
+            None if part.n_labels < MIN_AUDIT else (part.value, *part.interval)
+            for part in (one.recall, one.precision)
+        ]
+        for name, one in quality.classes.items()
+    }
+    return make_estimate(found, n, quality.accuracy, horizon, minutes), classes
 
 
 def as_rows(labels, classes):

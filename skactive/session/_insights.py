@@ -24,16 +24,14 @@ from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (
     describe_goal,
-    estimate_accuracy,
     find_widest,
     gain_of_labels,
-    is_rich,
     n_for_gain,
     out_of_fold,
 )
 
 _Interval = tuple[float, float]
-_MIN_AUDIT, _MIN_LABELS = 10, 20
+MIN_AUDIT, _MIN_LABELS = 10, 20
 _N_SPLITS = 5
 _MOST_DOUBTS = 100
 _HALF_WIDTH = 0.05  # of the intervals of shares that are planned for
@@ -58,24 +56,6 @@ def find_doubtful(models):
         label, predicted = classes[found.codes[row]], classes[best]
         doubts.append((ids[row - first], label, predicted, float(proba[row, best])))
     return doubts
-
-
-def estimate_model(models, seconds, audit, n_left, horizon):
-    """Return an Estimate and the quality of the classes.
-
-    See `LabelingSession.estimate` and `_assess_classes`. `seconds` are those of the
-    answers, and `audit` are the ids of the audit. `n_left` is the number of labels that
-    are still wanted, or None.
-    """
-    learner, data, rest = models.taught()
-    minutes = minutes_left(seconds, n_left)
-    found = hold_out(learner, data, rest)
-    if found is None:
-        return Estimate(len(data.labels), horizon=horizon, minutes=minutes), {}
-    audited = np.zeros(len(found.codes), dtype=bool)
-    audited[len(audited) - len(data.labels) :] = [id in audit for id in data.labels]
-    estimate = _make_estimate(found, len(data.labels), audited, horizon, minutes)
-    return estimate, _assess_classes(found, audited & ~np.isnan(found.proba[:, 0]))
 
 
 def _find_doubts(learner, data):
@@ -154,10 +134,7 @@ def describe_accuracy(estimate):
     low, high = (round(100 * bound) for bound in estimate.accuracy_interval)
     what, basis = "the labeled texts are", ""
     if estimate.n_audited:
-        what, basis = (
-            "the rest of the pool is",
-            f", from {estimate.n_audited} drawn at random",
-        )
+        what, basis = "the pool is", f", from {estimate.n_audited} drawn at random"
     shown = f"{100 * estimate.accuracy:.0f} % of {what} predicted right"
     return f"About {shown} ({low}-{high} %){basis}"
 
@@ -186,53 +163,23 @@ def describe_minutes(estimate):
     return f"{left} left at your pace"
 
 
-def _make_estimate(found, n_labels, audited, horizon, minutes):
-    """Return the Estimate of an OutOfFold; `audited` (n,) masks rows of the audit."""
+def make_estimate(found, n_labels, accuracy, horizon, minutes):
+    """Return the Estimate of an OutOfFold; `accuracy` is a MeanEstimate or None."""
     held = ~np.isnan(found.proba[:, 0])
-    correct = found.proba.argmax(axis=1) == found.codes
     gain, gain_interval = gain_of_labels(found, horizon) or (None, None)
     # The labels from before the session count, but are none of `n_labels`.
     missing = n_for_gain(len(found.classes), horizon) - len(found.codes)
     gain_from = n_labels + missing if missing > 0 else None
-    accuracy = None, None  # and its interval
-    audited = audited & held
-    n_audited = int(audited.sum())
-    if n_audited >= _MIN_AUDIT:
-        confidence = found.proba[audited].max(axis=1)
-        rest = ()
-        if len(found.rest_proba) and is_rich(len(held), len(found.classes)):
-            rest = found.rest_proba.max(axis=1)
-        accuracy = estimate_accuracy(correct[audited], confidence, rest)
-    else:
-        n_audited = 0
-        if held.sum() >= _MIN_LABELS:
-            accuracy = estimate_accuracy(correct[held])
+    known, n_audited = (None, None), 0  # the accuracy and its interval
+    if accuracy is not None:
+        known, n_audited = (accuracy.value, accuracy.interval), accuracy.n_labels
+    elif held.sum() >= _MIN_LABELS:
+        codes, guesses = found.codes[held], found.proba[held].argmax(axis=1)
+        accuracy = estimate_quality(codes, guesses).accuracy
+        known = accuracy.value, accuracy.interval
     return Estimate(
-        n_labels, *accuracy, n_audited, horizon, gain, gain_interval, minutes, gain_from
+        n_labels, *known, n_audited, horizon, gain, gain_interval, minutes, gain_from
     )
-
-
-def _assess_classes(found, audited):
-    """Return recall and precision by the key of a class, from audited items.
-
-    Each is a share and its interval, or None for fewer than ten items. The intervals
-    hold together (Bonferroni). `audited` (n,) masks rows of the OutOfFold.
-    """
-    codes, guesses = found.codes[audited], found.proba[audited].argmax(axis=1)
-    if not len(codes):
-        return {}
-    names = range(len(found.classes))
-    sizes = [np.bincount(x, minlength=len(names)) for x in (codes, guesses)]
-    n_shown = max(np.sum(np.stack(sizes) >= _MIN_AUDIT), 1)
-    level = {"confidence_level": 1 - 0.05 / n_shown}
-    quality = estimate_quality(codes, guesses, classes=names, **level).classes
-    return {
-        key_of(label): [
-            None if part.value is None else (part.value, *part.interval)
-            for part in (quality[j].recall, quality[j].precision)
-        ]
-        for j, label in zip(names, found.classes.tolist(), strict=True)
-    }
 
 
 class Quality:
@@ -310,7 +257,7 @@ class Quality:
             return self._distance and f"; {self._distance}"
         queue, answers = self._session.queue, self._session.state.answers
         sample, _ = queue.choose_sample(blind=True)
-        if len(sample) < _MIN_AUDIT or self._session.target != "single-label":
+        if len(sample) < MIN_AUDIT or self._session.target != "single-label":
             return ""
         counts = Counter(key_of(answers[id].label) for id in sample)
         shares = [count / len(sample) for count in counts.values()]
@@ -323,7 +270,7 @@ class Quality:
         return f"; about {more}: each share within {100 * _HALF_WIDTH:g} points"
 
     def _say(self, n_labels):
-        """Return a sentence about the rest of the pool."""
+        """Return a sentence about the pool."""
         if self._session.target != "single-label":
             return "The accuracy is estimated for one class per text only."
         if self._estimate.n_audited:
@@ -331,7 +278,7 @@ class Quality:
             when = f" at {n_before} labels" if n_before < n_labels else ""
             return f"{describe_accuracy(self._estimate)}{when}"
         return (
-            f"Too early to tell: this needs {_MIN_LABELS} labels, {_MIN_AUDIT} of them "
+            f"Too early to tell: this needs {_MIN_LABELS} labels, {MIN_AUDIT} of them "
             f"of texts drawn at random; there are {len(self._session.audited)}."
         )
 

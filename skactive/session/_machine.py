@@ -77,7 +77,8 @@ def compare(session, annotator):
     if session.target == "multi-label":
         labels, said = as_rows(labels, classes), as_rows(said, classes)
     n_pool = len(order)
-    quality = estimate_quality(labels, said, classes=classes, n_pool=n_pool)
+    options = {"classes": classes, "n_pool": n_pool, "cross_fitted": False}
+    quality = estimate_quality(labels, said, **options)
     found = measure_agreement(blind, 0, session.target, {name: machine})
     pairs = {a: value for (a, b), value in found.pairs.items() if b == name}
     test = alternative_annotator_test(blind, machine)

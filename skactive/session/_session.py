@@ -14,10 +14,10 @@ from ..estimation import MeanEstimate, Prevalence, QualityEstimate
 from ..simulation import Run
 from ._agreement import Agreement, measure_agreement
 from ._answers import Answers
-from ._evidence import find_prevalence, find_quality
+from ._evidence import assess, find_prevalence, find_quality
 from ._formats import export_format
 from ._import_export import ImportedLabels, export_table
-from ._insights import Estimate, estimate_model, find_doubtful
+from ._insights import Estimate, find_doubtful
 from ._journal import Journal
 from ._labels import (
     Vocabulary,
@@ -1084,16 +1084,11 @@ class LabelingSession:
                 "estimate needs labels of one class for each item, got "
                 f"{self.target} labels. Score the model on a labeled test set."
             )
-        return self._assess(n_labels, horizon, blind)[0]
+        return assess(self, n_labels, horizon, blind)[0]
 
-    def _assess(self, n_labels, horizon=100, blind=True):
+    def _assess(self, n_labels):
         """Return an Estimate, and the quality of the classes."""
-        with self._lock:
-            answers = self.state.answers.values()
-            seconds = [x.seconds for a in answers for x in a.given]
-            n_left = None if n_labels is None else n_labels - len(answers)
-            audit = set(self.queue.choose_sample(blind)[0])
-        return estimate_model(self.models, seconds, audit, n_left, horizon)
+        return assess(self, n_labels)
 
     def prevalence(
         self,

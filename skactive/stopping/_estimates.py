@@ -27,17 +27,11 @@ from .._utils._pipelines import (
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import Interval
 from .._utils._texts import drop_known_texts
-from ..estimation import Sample
 from ..linear_model import assign_folds, calibrate
 from ._base import StoppingRule
 from ._predictions import knows_classes, mask_unlabeled
 
 _Z = float(norm.ppf(0.975))
-# Held-out predictions depend on each other, as their models share labels, and these
-# models have fewer labels than the last one: the variance is larger by about this
-# factor for an audit, and if all labels are held out. docs/results/estimates.md has the
-# coverage.
-_DEPENDENCE, _DEPENDENCE_OF_ALL = 1.3, 1.75
 # Standard deviation of the realized gain: a share of the predictions that change, and
 # one of the expected gain, which grows with the distance of the extrapolation. Both
 # were chosen on simulated sessions; docs/results/sessions.md has the coverage.
@@ -181,25 +175,6 @@ def _assign(codes, held, seed):
     return folds
 
 
-def estimate_accuracy(correct, confidence=None, rest_confidence=()):
-    """Return the accuracy on a pool and its interval, from at least ten items.
-
-    `correct` (n,) says which items were predicted correctly by models without them. For
-    a random sample of the pool, `confidence` (n,) and `rest_confidence` (m,) are
-    probabilities of the predicted classes in the sample and in the other items, the
-    proxy; without it, the items are all that have a label.
-    """
-    correct, proxies = np.asarray(correct, dtype=float), (None, None)
-    if confidence is not None and len(rest_confidence):
-        proxies = confidence, np.concatenate([confidence, rest_confidence])
-    dependence = _DEPENDENCE_OF_ALL if confidence is None else _DEPENDENCE
-    sample = Sample(correct, *proxies, finite=False)
-    # The other labels were chosen when the audited ones were known. So models without
-    # an audited item are less accurate there, and less confident.
-    found = sample.estimate(dependence=dependence, always=True)
-    return found.value, found.interval
-
-
 def calibrate_proba(proba, held_proba, codes):
     """Return probabilities (m, k) at the temperature that suits held-out labels.
 
@@ -247,11 +222,6 @@ def estimate_gain(proba, codes, shares, n, horizon):
     parts = _CHURN * churn, relative * gain, _FLOOR / np.sqrt(len(proba))
     half = _Z * float(np.linalg.norm(parts))
     return gain, (gain - half, gain + half)
-
-
-def is_rich(n, n_classes):
-    """Whether n labels are enough per class for probabilities to be compared."""
-    return n >= _MIN_PER_CLASS * n_classes
 
 
 def is_enough(n, n_classes, n_rest, horizon):

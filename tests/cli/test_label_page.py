@@ -324,8 +324,7 @@ def test_the_accuracy_is_only_said_of_texts_drawn_at_random(capsys):
     ending = Ending(Project, "the command")
     ending.measure()
     said = (
-        "About 85 % of the rest of the pool is predicted right (67-94 %), from 12 "
-        "drawn at random."
+        "About 85 % of the pool is predicted right (67-94 %), from 12 drawn at random."
     )
     assert ending.state()["accuracy"] == said
     assert said in capsys.readouterr().err

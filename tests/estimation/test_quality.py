@@ -3,16 +3,20 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     ConfusionMatrixDisplay,
     confusion_matrix,
     f1_score,
     precision_recall_fscore_support,
 )
+from sklearn.model_selection import cross_val_predict
 from statsmodels.api import OLS, add_constant
 from statsmodels.stats.proportion import proportion_confint
 
 from skactive.estimation import estimate_quality, estimate_share
+from skactive.estimation._mean import interval_of_count
+from skactive.estimation._quality import CROSS_FITTED
 
 CLASSES = ["bug", "idea", "praise"]
 
@@ -50,12 +54,19 @@ def test_the_values_are_those_of_scikit_learn_oracle():
     assert len(several.to_frame()) == 12
 
 
-def test_a_recall_has_the_interval_of_wilson():
+def test_a_recall_has_exact_limits_oracle():
     y, predicted, _ = make_pool(300)
-    recall = estimate_quality(y, predicted).classes["idea"].recall
     n = (y == "idea").sum()
-    expected = proportion_confint(round(recall.value * n), n, method="wilson")
-    np.testing.assert_allclose(recall.interval, expected, atol=0.002)
+    for options in ({"cross_fitted": False}, {"cross_fitted": False, "n_pool": 600}):
+        recall = estimate_quality(y, predicted, **options).classes["idea"].recall
+        count = round(recall.value * n)
+        expected = proportion_confint(count, n, method="beta")
+        if "n_pool" in options:  # about half of the class is in the sample
+            more = 2 * np.sqrt((1 / n - 1 / 300) / 2)
+            sizes = [round(2 * n * factor) for factor in (1 - more, 1 + more)]
+            exact = [np.array(interval_of_count(count, n, m, 0.95)) / m for m in sizes]
+            expected = np.min(exact, axis=0)[0], np.max(exact, axis=0)[1]
+        np.testing.assert_allclose(recall.interval, expected)
 
 
 def find_truth(y, predicted):
@@ -108,10 +119,10 @@ def test_the_accuracy_uses_the_confidence():
     y, predicted, proba = make_pool()
     rows, confidence = np.arange(150), proba.max(axis=1)
     both = proba[rows], proba
-    found = estimate_quality(y[rows], predicted[rows], *both)
+    found = estimate_quality(y[rows], predicted[rows], *both, cross_fitted=False)
     right = y[rows] == predicted[rows]
     assert found.accuracy == estimate_share(right, confidence[rows], confidence)
-    assert found.accuracy.effective_size > 160
+    assert found.accuracy.effective_size > 150
     assert str(found) == f"accuracy {found.accuracy}"
     alone = estimate_quality(y[rows], predicted[rows], both[0])
     gap = np.mean(confidence[rows] - right)
@@ -120,14 +131,103 @@ def test_the_accuracy_uses_the_confidence():
     assert low < gap < high
 
 
-def test_few_items_have_no_value():
+def test_predictions_of_models_trained_on_the_sample_have_wider_intervals():
+    y, predicted, proba = make_pool()
+    rows = np.arange(150)
+    args = y[rows], predicted[rows], proba[rows], proba
+    found, independent = (estimate_quality(*args, cross_fitted=x) for x in (1, 0))
+    ratio = found.accuracy.half_width / independent.accuracy.half_width
+    assert ratio == pytest.approx(np.sqrt(CROSS_FITTED), rel=0.02)
+    recalls = (x.classes["idea"].recall.half_width for x in (found, independent))
+    ratio = next(recalls) / next(recalls)
+    assert ratio == pytest.approx(np.sqrt(CROSS_FITTED), rel=0.1)
+
+
+def test_the_accuracy_of_cross_validation_is_that_of_fewer_labels_oracle():
+    found = estimate_quality([1] * 12, [1] * 9 + [0] * 3).accuracy
+    assert found.value == pytest.approx(0.75)
+    expected = proportion_confint(9 / 1.75, 12 / 1.75, method="beta")
+    assert found.interval == pytest.approx(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [80, 200])
+def test_the_interval_covers_the_accuracy_of_held_out_predictions(n):
+    # Five models that lack a fifth of the labels; the truth is that of one with all.
+    rng = np.random.default_rng(0)
+    mean, covered = np.full(20, 0.35), []
+    y = rng.integers(2, size=3000)
+    X = rng.normal(size=(3000, 20)) + np.where(y == 1, 1, -1)[:, None] * mean
+    for _ in range(150):
+        rows = rng.permutation(3000)[:n]
+        guess = cross_val_predict(LogisticRegression(), X[rows], y[rows], cv=5)
+        low, high = estimate_quality(y[rows], guess, n_pool=3000).accuracy.interval
+        model = LogisticRegression().fit(X[rows], y[rows])
+        covered.append(low <= np.delete(model.predict(X) == y, rows).mean() <= high)
+    assert 0.92 <= np.mean(covered) <= 0.99
+
+
+def test_a_constant_confidence_changes_nothing():
+    # 38 of 40 predictions are right, and all have the same probability.
+    y, predicted = np.array([0] * 38 + [1] * 2), np.zeros(40, dtype=int)
+    for n_pool in (400, 2000, 20_000):
+        for confidence in (0.6, 0.7, 0.95, 0.97, 0.99):
+            proba = np.tile([confidence, 1 - confidence], (n_pool, 1))
+            options = {"classes": [0, 1], "n_pool": n_pool}
+            found = estimate_quality(y, predicted, proba[:40], proba, **options)
+            alone = estimate_quality(y, predicted, **options)
+            assert found.accuracy.interval == pytest.approx(alone.accuracy.interval)
+            assert found.classes[0].recall == alone.classes[0].recall
+            assert found.classes[1].f1 == alone.classes[1].f1
+            gap = confidence - 0.95
+            assert found.overconfidence.value == pytest.approx(gap)
+
+
+def test_no_items_have_no_value_and_few_a_wide_interval():
     found = estimate_quality(["a"] * 30 + ["b"] * 5, ["a"] * 35)
-    assert found.classes["b"].recall.value is None
+    assert found.classes["b"].precision.value is None
     assert found.classes["b"].precision.n_labels == 0
+    low, high = found.classes["b"].recall.interval
+    assert (low, found.classes["b"].recall.n_labels) == (0, 5)
+    assert high > 0.5
     assert found.classes["a"].recall.value == 1
     assert found.classes["a"].recall.interval[0] < 0.95
     assert found.overconfidence is None
-    assert estimate_quality(["a"] * 5, ["a"] * 5).macro_f1.value is None
+    assert estimate_quality(["a"] * 5, ["a"] * 5).classes["a"].recall.value is None
+
+
+def test_the_macro_f1_waits_for_ten_items_of_each_known_class():
+    found = estimate_quality([0] * 40, [0] * 40, classes=[0, 1], n_pool=2000).macro_f1
+    assert found.value is found.interval is None
+    assert str(found) == "too few labels: 0, of at least 10"
+    y = [0] * 40 + [1] * 9
+    assert estimate_quality(y, y).macro_f1.half_width == np.inf
+    assert estimate_quality([*y, 1], [*y, 0]).macro_f1.value is not None
+    # The labels of a whole pool say all.
+    assert estimate_quality(y, y, n_pool=49).macro_f1.interval == (1, 1)
+
+
+def test_errors_that_two_classes_share_do_not_average_out():
+    # One error of a pool of two classes changes both F1 scores.
+    held, rng = [], np.random.default_rng(0)
+    y = np.tile([0, 1], 200)
+    predicted = y.copy()
+    predicted[0] = 1
+    truth = f1_score(y, predicted, average="macro")
+    for _ in range(100):
+        rows = rng.choice(400, 300, replace=False)
+        options = {"n_pool": 400, "cross_fitted": False}
+        found = estimate_quality(y[rows], predicted[rows], **options).macro_f1
+        held.append(found.interval[0] <= truth <= found.interval[1])
+    assert np.mean(held) >= 0.95
+
+
+def test_the_overconfidence_of_no_error_has_an_interval():
+    proba = np.tile([1.0, 0.0], (40, 1))
+    found = estimate_quality([0] * 40, [0] * 40, proba, classes=[0, 1])
+    low, high = found.overconfidence.interval
+    assert low == pytest.approx(0)
+    assert high > 0.08
 
 
 def test_shapes_must_agree():

@@ -403,7 +403,7 @@ def test_the_estimate_comes_in_the_background(open_desk):
     _label(desk, 1)
     line = _wait_for_estimate(desk)
     assert re.fullmatch(
-        r"About \d+ % of the rest of the pool is predicted right \(\d+-\d+ %\), from "
+        r"About \d+ % of the pool is predicted right \(\d+-\d+ %\), from "
         r"1\d drawn at random; less than 1 min left at your pace",
         line,
     )

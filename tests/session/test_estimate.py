@@ -5,9 +5,10 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skactive import ActiveLearner
+from skactive.estimation import estimate_quality
 from skactive.session import Estimate
 from skactive.session._insights import minutes_left
-from skactive.stopping._estimates import estimate_accuracy, out_of_fold
+from skactive.stopping._estimates import out_of_fold
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def label(session, y, n, **options):
         ),
         (
             Estimate(200, 0.81, (0.74, 0.87), 40, 50, -0.001, (-0.021, 0.019), 130.4),
-            "About 81 % of the rest of the pool is predicted right (74-87 %), from 40 "
+            "About 81 % of the pool is predicted right (74-87 %), from 40 "
             "drawn at random; the next 50 labels: -0.1 points (-2.1 to 1.9) on the "
             "rest; 2 h 10 min left at your pace",
         ),
@@ -66,19 +67,21 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     assert session.state.seq == seq
     assert found.n_labels == 90
     assert found.n_audited == len(session.audited) >= 25
-    # The same from the parts.
+    # One estimate of one quantity, from models that lack the label.
     ids = list(session.labels)
     rest = [id for id in range(400) if id not in session.labels]
     parts = out_of_fold(
-        LogisticRegression(), X[ids], y[ids], X[rest], seed=session.learner.random_state
+        LogisticRegression(), X[ids], y[ids], seed=session.learner.random_state
     )
-    rows = np.isin(ids, session.audited)
-    correct = (parts.proba.argmax(axis=1) == parts.codes)[rows]
-    confidence = parts.proba.max(axis=1)
-    expected = estimate_accuracy(
-        correct, confidence[rows], parts.rest_proba.max(axis=1)
-    )
-    assert (found.accuracy, found.accuracy_interval) == expected
+    proba = np.empty((400, 2))
+    proba[ids] = parts.proba
+    proba[rest] = LogisticRegression().fit(X[ids], y[ids]).predict_proba(X[rest])
+    sample = session.audited
+    guesses = parts.classes[proba[sample].argmax(axis=1)]
+    quality = estimate_quality(y[sample], guesses, proba[sample], proba)
+    assert found.accuracy == pytest.approx(quality.accuracy.value)
+    assert found.accuracy_interval == pytest.approx(quality.accuracy.interval)
+    assert session.quality().accuracy.interval == found.accuracy_interval
     low, high = found.gain_interval
     assert low < found.gain < high
     assert found.minutes == pytest.approx(110 * 4 / 60)
@@ -103,7 +106,8 @@ def test_without_an_audit_it_is_that_of_the_labeled_items(open_session, many):
     right = parts.proba.argmax(axis=1) == parts.codes
     assert found.n_audited == 0
     assert found.accuracy == pytest.approx(right.mean())
-    assert found.accuracy_interval == estimate_accuracy(right)[1]
+    expected = estimate_quality(right, np.ones(60, dtype=bool)).accuracy
+    assert found.accuracy_interval == expected.interval
     assert found.minutes is None
     assert "of the labeled texts" in str(found)
 
@@ -138,7 +142,9 @@ def test_labels_from_before_the_session_count_for_training_only(open_session, ma
     found = session.estimate(horizon=20)
     assert found.n_labels == 40
     right = np.arange(40) < round(found.accuracy * 40)
-    assert found.accuracy_interval == pytest.approx(estimate_accuracy(right)[1])
+    assert found.accuracy_interval == pytest.approx(
+        estimate_quality(right, np.ones(40, dtype=bool)).accuracy.interval
+    )
 
 
 def test_a_regressor_has_no_accuracy(open_session, many):

@@ -302,6 +302,7 @@ def test_a_machine_is_compared_with_blind_answers(session):
         [SAID[id] for id in sample],
         classes=session.known_classes,
         n_pool=N,
+        cross_fitted=False,
     )
     assert found.quality.accuracy == expected.accuracy
     assert found.n_silent == len(session.queue.choose_sample(True)[0]) - len(sample)

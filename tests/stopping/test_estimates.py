@@ -4,94 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.proportion import proportion_confint
 
-from skactive.estimation import wilson_interval
 from skactive.stopping._estimates import (
     OutOfFold,
     beats_majority,
     calibrate_proba,
-    estimate_accuracy,
     estimate_gain,
     gain_of_labels,
     is_enough,
     out_of_fold,
 )
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 5), (5, 5), (8, 10), (37, 40), (1, 300)])
-def test_the_interval_is_that_of_wilson(right, n):
-    expected = proportion_confint(right, n, method="wilson")
-    np.testing.assert_allclose(wilson_interval(right, n), expected, atol=1e-12)
-
-
-def test_an_interval_contains_its_share_in_spite_of_rounding():
-    for n in np.random.default_rng(0).uniform(1, 200, size=500):
-        for right in (0.0, 0.3 * n, n):
-            low, high = wilson_interval(right, n)
-            assert 0.0 <= low <= right / n <= high <= 1.0
-
-
-def population(seed, n=4000, informative=True):
-    """Return which items are predicted correctly, and the confidence of each."""
-    rng = np.random.default_rng(seed)
-    confidence = rng.uniform(0.5, 1.0, n)
-    chance = confidence if informative else np.full(n, 0.75)
-    return rng.random(n) < chance, confidence
-
-
-@pytest.mark.parametrize(("n", "informative"), [(20, True), (40, False), (150, True)])
-def test_the_interval_covers_the_accuracy_of_the_population(n, informative):
-    correct, confidence = population(0, informative=informative)
-    rng = np.random.default_rng(1)
-    covered, found, widths = [], [], []
-    for _ in range(200):
-        rows = rng.choice(len(correct), n, replace=False)
-        value, (low, high) = estimate_accuracy(
-            correct[rows], confidence[rows], confidence
-        )
-        covered.append(low <= correct.mean() <= high)
-        found.append(value)
-        widths.append((high - low) / np.diff(wilson_interval(0.75 * n, n))[0])
-    # Wide on purpose, as held-out predictions depend on each other and these do not.
-    assert 0.94 <= np.mean(covered) <= 1.0
-    assert abs(np.mean(found) - correct.mean()) < 0.01
-    assert np.mean(widths) < (1.1 if informative and n > 20 else 1.2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("audited", [True, False])
-def test_the_interval_covers_the_accuracy_of_held_out_predictions(audited):
-    # Five models that lack a fifth of the labels; the truth is that of one with all.
-    rng = np.random.default_rng(0)
-    mean, covered = np.full(20, 0.35), []
-    y = rng.integers(2, size=3000)
-    X = rng.normal(size=(3000, 20)) + np.where(y == 1, 1, -1)[:, None] * mean
-    for seed in range(150):
-        rows = rng.permutation(3000)[:80]
-        rest = np.setdiff1d(np.arange(3000), rows)
-        found = out_of_fold(LogisticRegression(), X[rows], y[rows], X[rest], seed=seed)
-        right = found.proba.argmax(axis=1) == found.codes
-        options = ()
-        if audited:  # the others were chosen by a strategy
-            right = right[:40]
-            options = found.proba[:40].max(axis=1), found.rest_proba.max(axis=1)
-        _, (low, high) = estimate_accuracy(right, *options)
-        model = LogisticRegression().fit(X[rows], y[rows])
-        covered.append(low <= model.score(X[rest], y[rest]) <= high)
-    assert 0.92 <= np.mean(covered) <= 0.99
-
-
-def test_without_a_pool_or_without_errors_it_is_the_plain_share():
-    right = np.r_[np.ones(9), np.zeros(3)]
-    value, interval = estimate_accuracy(right)
-    assert value == pytest.approx(0.75)
-    assert interval == pytest.approx(wilson_interval(9 / 1.75, 12 / 1.75))
-    right = np.ones(12)
-    value, interval = estimate_accuracy(right, np.full(12, 0.9), np.full(50, 0.8))
-    size = 1 / (1.3 * (1 / 12 - 1 / 62) + 1 / 62)  # the pool has 62 items
-    assert value == 1.0
-    assert interval == pytest.approx(wilson_interval(size, size))
 
 
 @pytest.mark.parametrize("seed", range(5))
