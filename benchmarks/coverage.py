@@ -19,6 +19,7 @@ import time
 import warnings
 from collections import defaultdict, namedtuple
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +32,8 @@ from threadpoolctl import threadpool_limits
 from skactive import estimation
 
 Cell = namedtuple("Cell", "family n_pool n profile proxy")
-MEASURES = (
-    *("share", "accuracy", "precision", "recall", "f1", "macro F1", "overconfidence"),
-)
+PARTS = ("precision", "recall", "f1")
+MEASURES = ("share", "accuracy", *PARTS, "macro F1", "overconfidence")
 LEAST_ANSWERS = 50  # cases with fewer have no coverage
 LOW = 0.92
 N_POOLS = 10
@@ -153,12 +153,9 @@ def list_cells():
 
     Each proxy meets six sizes and profiles, by strides that share no factor with them.
     """
-    cells = [
-        Cell("exact", *size, f"{share:g}", "") for size in SIZES for share in SHARES
-    ]
-    cells += [
-        Cell("exact", 20_000, n, f"{0.17 / n:.2g}", "") for n in (20, 40, 100, 300)
-    ]
+    exact = [(*size, share) for size, share in product(SIZES, SHARES)]
+    exact += [(20_000, n, round(0.17 / n, 5)) for n in (20, 40, 100, 300)]
+    cells = [Cell("exact", n_pool, n, f"{share:g}", "") for n_pool, n, share in exact]
     profiles = [*PROFILES]
     for i, proxy in enumerate(PROXIES):
         for j in range(6):
@@ -171,19 +168,15 @@ def list_cells():
         if "soft" in proxy:
             own = own[:1] if "1.5" in proxy else ()
         cells += [Cell("classes", *size, one, proxy) for size in small for one in own]
-    for size in ((400, 40), (400, 100), (2000, 100), (2000, 300)):
-        for profile, signal in (("0.5", "1.5"), ("0.1", "3"), ("4 equal", "2")):
-            cells.append(Cell("trained", *size, profile, signal))
-    for size in ((400, 40), (400, 200), (2000, 100)):
-        for share in ("0.02", "0.05", "0.2", "0.5"):
-            for proxy in ("half", "half, model", ".95", ".95, model"):
-                cells.append(Cell("draws", *size, share, proxy))
-    several = ((100, 40), (400, 20), (2000, 12), (2000, 100), (20_000, 300))
-    for size in several:
-        for name in NUMBERS:
-            cells += [
-                Cell("means", *size, name, p) for p in ("none", "good", "useless")
-            ]
+    sizes = ((400, 40), (400, 100), (2000, 100), (2000, 300))
+    kinds = (("0.5", "1.5"), ("0.1", "3"), ("4 equal", "2"))
+    cells += [Cell("trained", *size, *kind) for size, kind in product(sizes, kinds)]
+    sizes, shares = ((400, 40), (400, 200), (2000, 100)), ("0.02", "0.05", "0.2", "0.5")
+    kinds = product(sizes, shares, ("half", "half, model", ".95", ".95, model"))
+    cells += [Cell("draws", *size, *kind) for size, *kind in kinds]
+    sizes = ((100, 40), (400, 20), (2000, 12), (2000, 100), (20_000, 300))
+    kinds = product(sizes, NUMBERS, ("none", "good", "useless"))
+    cells += [Cell("means", *size, *kind) for size, *kind in kinds]
     return cells
 
 
@@ -194,8 +187,8 @@ def wilson(share, n_items, left):
     """Return limits of Wilson's interval of labels alone, in a finite pool."""
     size, z = n_items / left, 1.959964
     center = (share + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
-    half *= z / (1 + z**2 / size)
+    half = np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2)) * z
+    half /= 1 + z**2 / size
     return max(0.0, center - half), min(1.0, center + half)
 
 
@@ -293,16 +286,17 @@ def compare(tally, pool, rows, *, way="", rest=None, alone=False):
             add_quality(tally, name, quality, truth, plain, shown)
         gap, limits = pool.confidence - pool.truth["accuracy"], plain["accuracy"]
         name = f"overconfidence{way}{', no pool_proba' * (len(both) == 1)}"
-        tally.add(name, "", quality.overconfidence, gap, limits)
+        tally.add(name, "", quality.overconfidence, gap, limits, most=left)
 
 
 def add_quality(tally, ending, quality, truth, plain, shown):
     """Add the measures of a QualityEstimate to a tally."""
-    accuracy = truth["accuracy"], plain["accuracy"]
-    tally.add(f"accuracy{ending}", "", quality.accuracy, *accuracy)
-    tally.add(f"macro F1{ending}", "", quality.macro_f1, truth["macro F1"])
+    accuracy = quality.accuracy, truth["accuracy"], plain["accuracy"]
+    left = 1 - quality.accuracy.n_labels / quality.accuracy.n_pool
+    tally.add(f"accuracy{ending}", "", *accuracy, most=left)
+    tally.add(f"macro F1{ending}", "", quality.macro_f1, truth["macro F1"], (0, 1))
     for j in shown:
-        for name in ("precision", "recall", "f1"):
+        for name in PARTS:
             one = getattr(quality.classes[j], name)
             tally.add(f"{name}{ending}", j, one, truth[name][j], plain[name, j])
 
@@ -318,10 +312,8 @@ def run_exact(cell, tally, n_samples, rng):
         chance = hypergeom.pmf(count, n_pool, n_true, n)
         if chance > 1e-9:
             y, left = np.arange(n) < count, 1 - n / n_pool
-            found, plain = (
-                estimation.estimate_share(y, n_pool=n_pool),
-                wilson(y.mean(), n, left),
-            )
+            found = estimation.estimate_share(y, n_pool=n_pool)
+            plain = wilson(y.mean(), n, left)
             key = "share, labels alone", "", found, n_true / n_pool, plain
             tally.add(*key, weight=chance, most=left)
 
@@ -367,8 +359,7 @@ def run_draws(cell, tally, n_samples, rng):
         own, q = y[rows] == 0, np.minimum(chance[rows] / left, 1)
         found = estimation.estimate_share(own, *both, n_pool=len(y), draw_proba=q)
         plain = wilson(np.mean(y == 0), cell.n, 1 - cell.n / len(y))
-        truth = np.mean(y == 0)
-        tally.add("share, draw_proba", "", found, truth, plain)
+        tally.add("share, draw_proba", "", found, np.mean(y == 0), plain)
 
 
 def run_means(cell, tally, n_samples, rng):
@@ -383,8 +374,7 @@ def run_means(cell, tally, n_samples, rng):
         found = estimation.estimate_mean(values[rows], *both, n_pool=cell.n_pool)
         half = t.isf(0.025, cell.n - 1) * values[rows].std(ddof=1)
         half *= np.sqrt(1 / cell.n - 1 / cell.n_pool)
-        limits = (-half, half)
-        tally.add("mean", "", found, values.mean(), limits, most=np.inf)
+        tally.add("mean", "", found, values.mean(), (-half, half), most=np.inf)
 
 
 FAMILIES = {
@@ -404,16 +394,16 @@ def run(cell, n_samples, only, code):
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         FAMILIES[cell.family][0](cell, tally, n_samples, rng)
+    record = {"cell": name, "samples": n_samples, "only": only, "code": code}
     seconds = round(time.perf_counter() - began, 3)
-    record = {"cell": name, "samples": n_samples, "seconds": seconds, "only": only}
-    return record | {"code": code, "figures": tally.figures()}
+    return record | {"seconds": seconds, "figures": tally.figures()}
 
 
 # Summary ------------------------------------------------------------------------------
 
 
 def find_cases(records):
-    """Return a dict of measure to (coverage, cell, figures) of its cases."""
+    """Return a dict of measure to (coverage, cell, class, figures) of its cases."""
     cases = defaultdict(list)
     for record in records:
         for key, row in record["figures"].items():
@@ -421,53 +411,53 @@ def find_cases(records):
             coverage = np.nan
             if answers >= LEAST_ANSWERS or exact:
                 coverage = 1 - (row["above"] + row["below"]) / answers
-            measure, part = key.split("|")
-            name = record["cell"] + (f", class {part}" if part else "")
-            cases[measure].append((coverage, name, row))
+            name, part = key.split("|")
+            cases[name].append((coverage, record["cell"], part, row))
     return cases
 
 
 def write_summary(records, n_shown):
-    """Print a table of the measures and the cases whose coverage is low."""
+    """Print a table of the measures and the cases whose coverage is low.
+
+    Widths are relative to those of labels alone, for macro F1 to one. Cases are a class
+    of a cell, or a cell.
+    """
     cases = find_cases(records)
     head = "measure | cases | coverage | least | below 92 % | truth above : below"
     print(f"| {head} | refuses most | 0 to 1 | width |\n|---|" + "--:|" * 8)
     for measure, found in cases.items():
         coverage = np.array([case[0] for case in found])
-        total = {key: sum(row[key] for *_, row in found) for key in found[0][2]}
-        above, below, whole = (
-            total[x] / total["n"] for x in ("above", "below", "whole")
-        )
+        total = {key: sum(row[key] for *_, row in found) for key in found[0][3]}
+        total = {key: value / total["n"] for key, value in total.items()}
         refusing = np.mean([row["refused"] > row["n"] / 2 for *_, row in found])
         widths = [row["width"] / row["plain"] for *_, row in found if row["plain"]]
         mean, least = (f(coverage) for f in (np.nanmean, np.nanmin))
         print(
             f"| {measure} | {len(found)} | {mean:.1%} | {least:.1%} "
-            f"| {(coverage < LOW).sum()} | {above:.1%} : {below:.1%} | {refusing:.0%} "
-            f"| {whole:.1%} | {np.mean(widths or np.nan):.2f} |"
+            f"| {(coverage < LOW).sum()} | {total['above']:.1%} : {total['below']:.1%} "
+            f"| {refusing:.0%} | {total['whole']:.1%} | {np.mean(widths or np.nan):.2f} |"
         )
     for measure, found in cases.items():
-        low = sorted(case for case in found if case[0] < LOW)
+        low = sorted((case for case in found if case[0] < LOW), key=lambda c: c[0])
         if low:
             print(f"\n{measure}: {len(low)} cases below 92 %, the worst first")
-        for coverage, name, row in low[:n_shown]:
+        for coverage, cell, part, row in low[:n_shown]:
             answers = row["n"] - row["refused"]
             above, below = row["above"] / answers, row["below"] / answers
             print(
                 f"  {coverage:.1%} (truth above {above:.1%}, below {below:.1%}; "
-                f"{answers:.0f} answers of {row['n']:.0f}) {name}"
+                f"{answers:.0f} answers of {row['n']:.0f}) {cell}"
+                + (f", class {part}" if part else "")
             )
 
 
 def read(path, code, args):
-    """Return the records of this code in a file, by cell: those of most samples."""
+    """Return the records of this code in a file, by cell: the last ones."""
     known = {}
     if path and path.exists():
         for line in path.read_text().splitlines():
             record = json.loads(line)
-            old = known.get(record["cell"], {"samples": 0})
-            same = (record["code"], record["only"]) == (code, args.only)
-            if same and record["samples"] >= old["samples"]:
+            if (record["code"], record["only"]) == (code, args.only):
                 known[record["cell"]] = record
     return known
 
@@ -484,13 +474,16 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
+    if args.only:
+        args.families = [f for f in args.families if args.only in FAMILIES[f][1]]
     cells = [cell for cell in list_cells() if cell.family in args.families]
-    cells = [c for c in cells if not args.only or args.only in FAMILIES[c.family][1]]
     if args.quick or args.smoke:
-        args.samples, step = (100, 3) if args.quick else (2, 60)
-        by_hash = sorted(cells, key=lambda c: hashlib.sha256(repr(c).encode()).digest())
-        cells = by_hash[::step]
-    files = sorted(Path(estimation.__file__).parent.glob("*.py"))
+        cells.sort(key=lambda cell: hashlib.sha256(repr(cell).encode()).digest())
+        cells, args.samples = cells[::3], 100
+    if args.smoke:
+        first = {cell.family: cell for cell in cells}
+        cells, args.samples = [*first.values(), *cells[::30]], 2
+    files = [*sorted(Path(estimation.__file__).parent.glob("*.py")), Path(__file__)]
     code = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:8]
     known = read(args.out, code, args)
     print(f"skactive of {files[0].parent}, {code}", file=sys.stderr)
@@ -513,12 +506,8 @@ def main():
     warnings.filterwarnings("ignore", "Mean of empty slice|All-NaN")
     records = play(cells, args.samples)
     if args.again:
-        low = {
-            r["cell"]
-            for r in records
-            for c in find_cases([r]).values()
-            if any(x[0] < LOW for x in c)
-        }
+        cases = [case for found in find_cases(records).values() for case in found]
+        low = {cell for coverage, cell, *_ in cases if coverage < LOW}
         again = [cell for cell in cells if ", ".join(map(str, cell)) in low]
         play([cell for cell in again if cell.family != "exact"], args.again)
         records = [known[record["cell"]] for record in records]
