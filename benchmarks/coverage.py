@@ -431,11 +431,12 @@ def write_summary(records, n_shown):
         total = {key: value / total["n"] for key, value in total.items()}
         refusing = np.mean([row["refused"] > row["n"] / 2 for *_, row in found])
         widths = [row["width"] / row["plain"] for *_, row in found if row["plain"]]
+        width = np.mean(widths or np.nan)
         mean, least = (f(coverage) for f in (np.nanmean, np.nanmin))
         print(
             f"| {measure} | {len(found)} | {mean:.1%} | {least:.1%} "
             f"| {(coverage < LOW).sum()} | {total['above']:.1%} : {total['below']:.1%} "
-            f"| {refusing:.0%} | {total['whole']:.1%} | {np.mean(widths or np.nan):.2f} |"
+            f"| {refusing:.0%} | {total['whole']:.1%} | {width:.2f} |"
         )
     for measure, found in cases.items():
         low = sorted((case for case in found if case[0] < LOW), key=lambda c: c[0])
