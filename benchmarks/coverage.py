@@ -35,8 +35,7 @@ Cell = namedtuple("Cell", "family n_pool n profile proxy")
 PARTS = ("precision", "recall", "f1")
 MEASURES = ("share", "accuracy", *PARTS, "macro F1", "overconfidence")
 LEAST_ANSWERS = 50  # cases with fewer have no coverage
-LOW = 0.92
-N_POOLS = 10
+LOW, N_POOLS = 0.92, 10
 SIZES = [
     (n_pool, n)
     for n_pool in (50, 100, 400, 2000, 20_000)
@@ -479,8 +478,9 @@ def main():
         args.families = [f for f in args.families if args.only in FAMILIES[f][1]]
     cells = [cell for cell in list_cells() if cell.family in args.families]
     if args.quick or args.smoke:
-        cells.sort(key=lambda cell: hashlib.sha256(repr(cell).encode()).digest())
-        cells, args.samples = cells[::3], 100
+        codes = {c: hashlib.sha256(repr(c).encode()).digest() for c in cells}
+        cells = sorted(cells, key=lambda c: (c.family, codes[c]))[::3]
+        args.samples = 100
     if args.smoke:
         first = {cell.family: cell for cell in cells}
         cells, args.samples = [*first.values(), *cells[::30]], 2
