@@ -16,10 +16,9 @@ from ._utils._labels import as_labels, check_classes, check_one_label
 from ._utils._pipelines import (
     delegated,
     estimator_has,
-    last_params,
+    fit_last,
+    of_estimator,
     seeded_clone,
-    takes_unlabeled,
-    unlabeled_params,
 )
 from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
@@ -163,6 +162,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
+    __metadata_request__fit = {"X_unlabeled": True}
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "teacher": [HasMethods(["fit", "predict_proba"]), None],
@@ -295,12 +295,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return a fitted clone of `estimator` or of the teacher."""
         X, y, weight = labels
         rng = np.random.default_rng([seed, model is not self.estimator])
-        plain = (weight == 1).all()
-        params = {} if plain else last_params(model, sample_weight=weight)
-        if pool is not None and takes_unlabeled(model):
-            params |= unlabeled_params(model, X, y, pool)
-        with naming("X"):
-            return seeded_clone(model, rng).fit(X, y, **params)
+        params = {} if (weight == 1).all() else {"sample_weight": weight}
+        return fit_last(seeded_clone(model, rng), X, y, pool, **params)
 
     def _choose(self, teacher, pool, n):
         """Return rows of the pool and their pseudo-labels, equally many per class."""
@@ -470,10 +466,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return boundary_distance(self.estimator_, X)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen in `fit`, if `estimator_` has it."""
-        return self.estimator_.n_features_in_
+    n_features_in_ = of_estimator("n_features_in_")
+    feature_names_in_ = of_estimator("feature_names_in_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
