@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -85,6 +85,18 @@ def computes_features(estimator):
     steps = [] if front is None else [step for _, step in front.steps]
     steps = [step for step in steps if step is not None and step != "passthrough"]
     return bool(steps) and not any(map(needs_training, steps))
+
+
+def makes_features(final):
+    """Whether the `transform` of a final estimator computes features.
+
+    An ensemble of `estimators`, or a model around one, returns their predictions.
+    """
+    if not hasattr(final, "transform"):
+        return False
+    ensemble = getattr(final, "estimator_", final)
+    predicts = hasattr(ensemble, "estimators")
+    return not (predicts and (is_classifier(ensemble) or is_regressor(ensemble)))
 
 
 def needs_training(step):
