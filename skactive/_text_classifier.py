@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._utils._containers import concatenate, count_items, read_items, take_rows
+from ._utils._format import brief
 from ._utils._labels import as_labels, check_classes, check_one_label
 from ._utils._pipelines import (
     computes_features,
@@ -765,7 +766,8 @@ def _read_descriptions(descriptions):
     )
     if len(named) < 2:
         raise ValueError(
-            f"'descriptions' must describe at least two classes, got {descriptions!r}."
+            "'descriptions' must describe at least two classes, got "
+            f"{brief(descriptions)}."
         )
     labels, texts = [], []
     for label, about in named.items():

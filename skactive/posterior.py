@@ -228,10 +228,9 @@ def check_can_sample(estimator):
 
 def _find_dropout_obstacle(final):
     """Return that the dropout of an encoder, also of a member, is off, or None."""
-    encoder = getattr(final, "estimator_", final)
-    if getattr(encoder, "mc_dropout", "") is None:
-        return "has mc_dropout=None, which makes no draws. Set mc_dropout='head'."
-    return None
+    is_off = getattr(getattr(final, "estimator_", final), "mc_dropout", "") is None
+    fault = "has mc_dropout=None, which makes no draws. Set mc_dropout='head'."
+    return fault if is_off else None
 
 
 def _apply(front, X, name):

@@ -39,7 +39,12 @@ def delegated(method):
 
 def of_estimator(attribute):
     """Return a property that is an attribute of the fitted `estimator_`."""
-    return property(lambda self: getattr(self.estimator_, attribute))
+
+    def find(self) -> Any:
+        """See the attribute of `estimator`."""
+        return getattr(self.estimator_, attribute)
+
+    return property(find)
 
 
 def split_estimator(estimator):

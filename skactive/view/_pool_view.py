@@ -13,12 +13,7 @@ from .._math._k_center import NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, is_dask, lazy_rows, map_rows
 from .._utils._containers import take_rows
-from .._utils._pipelines import (
-    has_sampler,
-    makes_features,
-    resample,
-    split_estimator,
-)
+from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
 from ..linear_model import boundary_distance, gradient_factors
 from . import _quantities
@@ -396,12 +391,12 @@ class PoolView:
         self._check_allowed("features")
         rows = self._input_rows
         is_lazy = isinstance(rows, LazyRows) and rows.nbytes >= _quantities.LARGE
-        is_lazy = is_lazy and not makes_features(self._query.final)
+        is_lazy = is_lazy and not _quantities.makes_features(self._query.final)
         return rows if is_lazy and not self._has("features") else self.features
 
     def _represent(self):
         final = self._query.final
-        inputs = self._inputs if makes_features(final) else self._input_rows
+        inputs = self._inputs if _quantities.makes_features(final) else self._input_rows
         return _quantities.represent(final, inputs)
 
     @property
