@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -97,11 +97,9 @@ def makes_features(final):
 
     An ensemble of `estimators`, or a model around one, returns their predictions.
     """
-    if not hasattr(final, "transform"):
-        return False
     ensemble = getattr(final, "estimator_", final)
-    predicts = hasattr(ensemble, "estimators")
-    return not (predicts and (is_classifier(ensemble) or is_regressor(ensemble)))
+    votes = hasattr(ensemble, "estimators") and hasattr(ensemble, "predict")
+    return hasattr(final, "transform") and not votes
 
 
 def needs_training(step):
