@@ -16,15 +16,16 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._utils._containers import concatenate, count_items, read_items, take_rows
-from ._utils._labels import as_labels, check_one_label
+from ._utils._format import brief
+from ._utils._labels import as_labels, check_classes, check_one_label
 from ._utils._pipelines import (
     computes_features,
     delegated,
-    last_params,
+    fit_last,
+    of_estimator,
     seeded_clone,
     split_estimator,
-    takes_unlabeled,
-    unlabeled_params,
+    takes_weights,
 )
 from ._utils._repeatable import base_seed, round_rng
 from ._utils._sklearn import (
@@ -242,6 +243,10 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted clones.
     classes_ : ndarray of shape (k,)
         The classes of any of them.
+    n_features_in_ : int
+        Number of features seen in `fit`. Defined only if `estimator_` has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features. Defined only if `estimator_` has them.
 
     See Also
     --------
@@ -259,6 +264,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([[0.66666667, 0.33333333]])
     """
 
+    __metadata_request__fit = {"X_unlabeled": True}
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "other": [HasMethods(["fit", "predict_proba"])],
@@ -283,7 +289,13 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, X_unlabeled: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
         """Train a clone of each classifier.
 
         Parameters
@@ -292,6 +304,8 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Items that both classifiers accept.
         y : array-like of shape (n,)
             Their labels.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the labels, for both classifiers. Defaults to 1.
         X_unlabeled : container of items or None, default=None
             Items without labels, in a container of the same kind.
 
@@ -303,21 +317,27 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            For an indicator matrix, which has several labels per item.
+            For an indicator matrix, which has several labels per item, and for weights
+            that the `fit` of a classifier does not take.
         """
         X, n = read_items(X)
         known = as_labels(y, n)
         check_one_label(known, self)
+        check_classes(known, self)
+        params, models = {}, {"estimator": self.estimator, "other": self.other}
+        if sample_weight is not None:
+            params["sample_weight"] = check_sample_weight(
+                sample_weight, np.empty((n, 0)), ensure_non_negative=True
+            )
         rng = np.random.default_rng(base_seed(self.random_state))
-
-        def train(estimator):
-            params = {}
-            if X_unlabeled is not None and takes_unlabeled(estimator):
-                params = unlabeled_params(estimator, X, known, X_unlabeled)
-            with naming("X"):
-                return seeded_clone(estimator, rng).fit(X, known, **params)
-
-        self.estimator_, self.other_ = train(self.estimator), train(self.other)
+        for name, model in models.items():
+            if params and not takes_weights(model):
+                raise TypeError(
+                    f"{name!r} must have a fit with sample_weight to be trained with "
+                    f"weights, got {type(model).__name__}. Leave sample_weight out."
+                )
+            model = fit_last(seeded_clone(model, rng), X, known, X_unlabeled, **params)
+            setattr(self, f"{name}_", model)
         self.classes_ = np.union1d(self.estimator_.classes_, self.other_.classes_)
         return self
 
@@ -357,11 +377,18 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    n_features_in_ = of_estimator("n_features_in_")
+    feature_names_in_ = of_estimator("feature_names_in_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
+        other = get_tags(self.other).input_tags
+        tags.input_tags.sparse &= other.sparse
+        tags.input_tags.allow_nan &= other.allow_nan
         return tags
 
 
@@ -481,6 +508,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ['sport', 'money']
     """
 
+    __metadata_request__fit = {"X_unlabeled": True}
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "descriptions": ["array-like", dict],
@@ -553,14 +581,10 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 X = concatenate(X, source[0]) if len(y) else source[0]
                 y = np.concatenate([y, source[1]])
                 weight = np.concatenate([weight, source_weight * source[2]])
-        params = {}
-        if len(y) > n or sample_weight is not None:
-            params = last_params(self.estimator, sample_weight=weight)
-        if X_unlabeled is not None and takes_unlabeled(self.estimator):
-            params |= unlabeled_params(self.estimator, X, y, X_unlabeled)
+        weighed = len(y) > n or sample_weight is not None
+        params = {"sample_weight": weight} if weighed else {}
         model = seeded_clone(self.estimator, np.random.default_rng(seed))
-        with naming("X"):
-            self.estimator_ = model.fit(X, y, **params)
+        self.estimator_ = fit_last(model, X, y, X_unlabeled, **params)
         self.classes_ = self.estimator_.classes_
         self.temperature_ = 1.0
         if len(y) > n:
@@ -698,6 +722,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     decision_function = delegated("decision_function")
     transform = delegated("transform")
+    n_features_in_ = of_estimator("n_features_in_")
+    feature_names_in_ = of_estimator("feature_names_in_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -743,7 +769,8 @@ def _read_descriptions(descriptions):
     )
     if len(named) < 2:
         raise ValueError(
-            f"'descriptions' must describe at least two classes, got {descriptions!r}."
+            "'descriptions' must describe at least two classes, got "
+            f"{brief(descriptions)}."
         )
     labels, texts = [], []
     for label, about in named.items():

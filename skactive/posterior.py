@@ -214,7 +214,7 @@ def check_can_sample(estimator):
     else:
         if hasattr(final, "loss"):
             name += f"(loss={final.loss!r})"
-        obstacle = (
+        obstacle = _find_dropout_obstacle(final) or (
             "has no sample_proba, no members that are models of their own, and no "
             "linear log loss. Use LogisticRegression, SGDClassifier(loss='log_loss'), "
             "RandomForestClassifier, BaggingClassifier around it, or an estimator with "
@@ -224,6 +224,13 @@ def check_can_sample(estimator):
         raise TypeError(
             f"'estimator' must be able to draw models, and {name} {obstacle}"
         )
+
+
+def _find_dropout_obstacle(final):
+    """Return that the dropout of an encoder, also of a member, is off, or None."""
+    is_off = getattr(getattr(final, "estimator_", final), "mc_dropout", "") is None
+    fault = "has mc_dropout=None, which makes no draws. Set mc_dropout='head'."
+    return fault if is_off else None
 
 
 def _apply(front, X, name):
@@ -494,7 +501,7 @@ def _check_can_sample_numbers(final):
         check_is_fitted(final)
         obstacle = _normal.find_ridge_obstacle(final)
     else:
-        obstacle = (
+        obstacle = _find_dropout_obstacle(final) or (
             "has no sample_predictions, no members that are models of their own, and "
             "no normal posterior. Use BayesianRidge, Ridge, GaussianProcessRegressor, "
             "RandomForestRegressor, BaggingRegressor around it, or an estimator with "

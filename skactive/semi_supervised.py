@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -16,17 +17,15 @@ from ._utils._labels import as_labels, check_classes, check_one_label
 from ._utils._pipelines import (
     delegated,
     estimator_has,
-    last_params,
+    fit_last,
+    of_estimator,
     seeded_clone,
-    takes_unlabeled,
-    unlabeled_params,
 )
 from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
     POSITIVE,
     POSITIVE_INT,
     HasMethods,
-    Interval,
     StrOptions,
     check_sample_weight,
     fit_context,
@@ -85,9 +84,12 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     sample_size : int, default=2000
         Number of unlabeled items that are used. They are drawn at random if there are
         more.
-    cv : int or None, default=3
-        Number of folds of the choice. With None nothing is compared: pseudo-labels are
-        used if there are unlabeled items, else `estimator` on the labels.
+    cv : int, splitter, iterable or None, default=3
+        Number of folds of the choice; a splitter of scikit-learn, such as
+        `GroupKFold()`; or pairs of positions of training and held-out labels. A pair
+        whose training labels are of one class is left out. With None nothing is
+        compared: pseudo-labels are used if there are unlabeled items, else `estimator`
+        on the labels.
     max_folds : int or None, default=None
         Number of the folds that are held out, one after the other. Defaults to all. 1
         compares on a single split, for an `estimator` that is expensive to train.
@@ -163,13 +165,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
+    __metadata_request__fit = {"X_unlabeled": True}
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "teacher": [HasMethods(["fit", "predict_proba"]), None],
         "pseudo_per_label": [POSITIVE],
         "weight": [POSITIVE],
         "sample_size": [POSITIVE_INT],
-        "cv": [Interval(Integral, 2, None, closed="left"), None],
+        "cv": ["cv_object"],
         "max_folds": [POSITIVE_INT, None],
         "compare": [StrOptions({"all", "teacher"})],
         "random_state": ["random_state"],
@@ -183,7 +186,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         pseudo_per_label: float = 10.0,
         weight: float = 1.0,
         sample_size: int = 2000,
-        cv: int | None = 3,
+        cv: Any = 3,
         max_folds: int | None = None,
         compare: str = "all",
         random_state: int | np.random.RandomState | None = None,
@@ -197,6 +200,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         X_unlabeled: Any = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Train on labels and, where they help, on pseudo-labels.
 
@@ -213,6 +217,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             are left out. Rows of numbers are not compared: leave out those that have a
             label, or the folds learn from the held-out rows, though not from their
             labels. By default, or without items, only the labels are used.
+        groups : array-like of shape (n,) or None, default=None
+            Groups of the labels, passed to the splitter in `cv`.
 
         Returns
         -------
@@ -236,8 +242,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight = check_sample_weight(
             sample_weight, np.empty((n, 0)), ensure_non_negative=True
         )
-        if not weight.all():
-            used = np.flatnonzero(weight)
+        used = np.flatnonzero(weight)
+        splits = self._split(known, used, groups, seed)
+        if len(used) < n:
             X, known, weight = take_rows(X, used), known[used], weight[used]
         self.classes_ = np.unique(known)
         labels = X, known, weight
@@ -253,12 +260,13 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # Compare on held-out labels, then train what was best on all labels.
         self.scores_: dict[str, float] = {}
         self.temperature_ = 1.0
-        self.chosen_ = "labels" if pool is None or self.cv else "pseudo-labels"
+        compares = self.cv is not None
+        self.chosen_ = "labels" if pool is None or compares else "pseudo-labels"
         teacher: Any = None
-        if self.cv or pool is not None or self.teacher is None:
+        if compares or pool is not None or self.teacher is None:
             teacher = self._train(self._teacher, labels, seed, pool)
-        if self.cv:
-            self._compare(teacher, labels, pool, seed)
+        if compares:
+            self._compare(teacher, labels, pool, seed, splits)
         self.pseudo_labels_ = known[:0]
         if self.chosen_ == "pseudo-labels":
             rows, self.pseudo_labels_ = self._choose(teacher, pool, n)
@@ -268,6 +276,23 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self
         self.estimator_ = self._train(self.estimator, labels, seed)
         return self
+
+    def _split(self, y, used, groups, seed):
+        """Return pairs of positions among the used rows: of training, and held out."""
+        if self.cv is None:
+            return []
+        if isinstance(self.cv, Integral):
+            codes = np.unique(y[used], return_inverse=True)[1]
+            folds = assign_folds(codes, self.cv, seed)
+            each = range(folds.max() + 1)
+            return [tuple(map(np.flatnonzero, (folds != i, folds == i))) for i in each]
+        place, splits = np.full(len(y), -1), []
+        place[used] = np.arange(len(used))
+        for pair in check_cv(self.cv, y, classifier=True).split(y, y, groups):
+            train, test = (place[each][place[each] >= 0] for each in pair)
+            if len(test) and len(np.unique(y[used[train]])) > 1:
+                splits.append((train, test))
+        return splits
 
     @property
     def _teacher(self):
@@ -295,12 +320,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return a fitted clone of `estimator` or of the teacher."""
         X, y, weight = labels
         rng = np.random.default_rng([seed, model is not self.estimator])
-        plain = (weight == 1).all()
-        params = {} if plain else last_params(model, sample_weight=weight)
-        if pool is not None and takes_unlabeled(model):
-            params |= unlabeled_params(model, X, y, pool)
-        with naming("X"):
-            return seeded_clone(model, rng).fit(X, y, **params)
+        params = {} if (weight == 1).all() else {"sample_weight": weight}
+        return fit_last(seeded_clone(model, rng), X, y, pool, **params)
 
     def _choose(self, teacher, pool, n):
         """Return rows of the pool and their pseudo-labels, equally many per class."""
@@ -324,7 +345,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             np.concatenate([weight, np.full(len(rows), share)]),
         )
 
-    def _compare(self, teacher, labels, pool, seed):
+    def _compare(self, teacher, labels, pool, seed, splits):
         """Set `scores_`, `temperature_` and `chosen_`.
 
         `teacher` is trained on all labels. The folds use the model that it has chosen.
@@ -334,18 +355,16 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             template = _rough(template).set_params(candidates=[teacher.chosen_])
         X, y, weight = labels
         codes = np.searchsorted(self.classes_, y)
-        folds = assign_folds(codes, self.cv, seed)
-        n_folds = min(self.max_folds or self.cv, folds.max() + 1)
-        held = np.flatnonzero((folds >= 0) & (folds < n_folds))
-        if held.size == 0:
+        splits = splits[: self.max_folds]
+        if not splits:
             return
+        held = np.unique(np.concatenate([test for _, test in splits]))
         same = self.teacher is None or _same_model(template, student)
         names = [] if self.teacher is None else ["teacher"]
         with_pseudo = pool is not None and self.compare == "all"
         names += ["labels", "pseudo-labels"] if with_pseudo else ["labels"]
         log_proba = {name: np.empty((len(y), len(self.classes_))) for name in names}
-        for fold in range(n_folds):
-            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        for train, test in splits:
             part = take_rows(X, train), y[train], weight[train]
             models = {"labels": self._train(student, part, seed)}
             models["teacher"] = models["labels"]
@@ -356,7 +375,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 part = self._join(part, pool, *rows)
                 models["pseudo-labels"] = self._train(student, part, seed)
             for name in names:
-                proba = _predict_proba(models[name], take_rows(X, test))
+                proba = np.zeros((len(test), len(self.classes_)))
+                columns = np.searchsorted(self.classes_, models[name].classes_)
+                proba[:, columns] = _predict_proba(models[name], take_rows(X, test))
                 log_proba[name][test] = _log(proba)
         found = {
             name: calibrate(values[held], codes[held], weight[held])
@@ -470,10 +491,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return boundary_distance(self.estimator_, X)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen in `fit`, if `estimator_` has it."""
-        return self.estimator_.n_features_in_
+    n_features_in_ = of_estimator("n_features_in_")
+    feature_names_in_ = of_estimator("feature_names_in_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

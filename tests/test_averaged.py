@@ -2,18 +2,40 @@
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
-from skactive import AveragedClassifier, load, save
+from skactive import AveragedClassifier, ClassDescriptions, load, save
 from skactive.semi_supervised import SelfTraining
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 y = np.where(X[:, 0] + 0.3 * RNG.normal(size=60) > 0, "up", "down")
+
+
+@parametrize_with_checks([AveragedClassifier(LogisticRegression(), GaussianNB())])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="the number is that of scikit-learn 1.9",
+)
+def test_the_number_of_checks():
+    (mark,) = test_scikit_learn_checks.pytestmark
+    assert len(mark.args[1]) == 62
 
 
 def test_oracle_mean_of_the_softened_probabilities():
@@ -59,6 +81,56 @@ def test_unlabeled_items_reach_the_members_that_take_them():
     assert len(model.estimator_.pseudo_labels_) > 0
     alone = LogisticRegression().fit(X[:20], y[:20])
     assert_array_equal(model.other_.predict_proba(X), alone.predict_proba(X))
+
+
+def test_weights_reach_both_members_also_behind_the_steps_of_a_pipeline():
+    weights = np.linspace(0.1, 3, 60)
+    behind = make_pipeline(FunctionTransformer(), LogisticRegression())
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2)
+    model = AveragedClassifier(behind, search).fit(X, y, sample_weight=weights)
+    one = LogisticRegression().fit(X, y, weights).predict_proba(X)
+    other = GaussianNB().fit(X, y, weights).predict_proba(X)
+    assert_allclose(model.predict_proba(X), (one + other) / 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["estimator", "other"])
+def test_a_member_without_weights_is_named(name):
+    members = {"estimator": GaussianNB(), "other": GaussianNB()}
+    members[name] = make_pipeline(FunctionTransformer(), KNeighborsClassifier())
+    model = AveragedClassifier(**members).fit(X, y)
+    with pytest.raises(TypeError, match=f"'{name}' must have a fit with sample_weight"):
+        model.fit(X, y, sample_weight=np.ones(60))
+
+
+def test_an_unfitted_model_says_so():
+    model = AveragedClassifier(LogisticRegression(), GaussianNB())
+    for call in (model.predict, model.predict_proba, lambda X: model.score(X, y)):
+        with pytest.raises(NotFittedError, match="AveragedClassifier"):
+            call(X)
+    assert not hasattr(model, "n_features_in_")
+
+
+def frame(X):
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(X, columns=["one", "two", "three"])
+
+
+def test_the_features_seen_in_fit_are_those_of_the_member():
+    for model in (
+        AveragedClassifier(LogisticRegression(), GaussianNB()),
+        SelfTraining(LogisticRegression()),
+    ):
+        assert not hasattr(model, "feature_names_in_")
+        model.fit(frame(X), y)
+        assert model.n_features_in_ == 3
+        assert model.feature_names_in_.tolist() == ["one", "two", "three"]
+    texts = ClassDescriptions(
+        make_pipeline(
+            FunctionTransformer(lambda X: [[len(x)] for x in X]), GaussianNB()
+        ),
+        ["up", "down"],
+    )
+    assert not hasattr(texts.fit([], []), "n_features_in_")
 
 
 def test_it_is_saved(tmp_path):

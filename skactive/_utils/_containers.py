@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ._chunks import BlockRows, check_known_size, is_dask
+from ._format import brief
 from ._sklearn import num_samples, safe_indexing
 
 
@@ -193,7 +194,7 @@ def count_items(X, *, name="X"):
         n = num_samples(X)
     except TypeError as exc:
         raise TypeError(
-            f"{name!r} must be a sequence of items, got {X!r}. {exc}."
+            f"{name!r} must be a sequence of items, got {brief(X)}. {exc}."
         ) from exc
     if n == 0:
         raise ValueError(

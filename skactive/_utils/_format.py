@@ -26,6 +26,21 @@ def format_number(value, digits=4):
     return f"{value:.0f}" if large else f"{value:.{digits}g}"
 
 
+def brief(value, most=100):
+    """Return the repr of a value in one line, cut after some characters.
+
+    Examples
+    --------
+    >>> from skactive._utils._format import brief
+    >>> brief(list("abc"), most=9)
+    "['a', 'b'..."
+    """
+    text = repr(value)
+    if "\n" in text or len(text) > most:
+        text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def list_some(values, shown=5, show=str):
     """Return the first values as text, and the number of the others."""
     more = f" and {len(values) - shown} more" if len(values) > shown else ""
@@ -34,7 +49,7 @@ def list_some(values, shown=5, show=str):
 
 def reprs(values):
     """Return the repr of the first values, and the number of the others."""
-    return list_some(values, show=repr)
+    return list_some(values, show=brief)
 
 
 def format_table(header, rows, style="numbers"):

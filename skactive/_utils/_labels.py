@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
-from ._format import list_some
+from ._format import brief, list_some
 from ._sklearn import num_samples
 
 _INDICATOR = (
@@ -37,8 +37,8 @@ def as_labels(y, n_samples, *, name="y", items="X"):
         y = np.asarray(y)
     if isinstance(y, str) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
         raise TypeError(
-            f"{name!r} must be a sequence with one label per item, got {y!r}. Wrap a "
-            "single label in a list."
+            f"{name!r} must be a sequence with one label per item, got {brief(y)}. "
+            "Wrap a single label in a list."
         )
     if num_samples(y) != n_samples:
         raise ValueError(

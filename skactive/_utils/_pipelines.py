@@ -1,9 +1,10 @@
 """Split estimators into feature steps and final step; clone and seed them."""
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -12,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from ._repeatable import round_seed
+from ._sklearn import naming
 
 
 def estimator_has(method):
@@ -33,6 +35,16 @@ def delegated(method):
 
     call.__name__ = method
     return available_if(estimator_has(method))(call)
+
+
+def of_estimator(attribute):
+    """Return a property that is an attribute of the fitted `estimator_`."""
+
+    def find(self) -> Any:
+        """See the attribute of `estimator`."""
+        return getattr(self.estimator_, attribute)
+
+    return property(find)
 
 
 def split_estimator(estimator):
@@ -78,6 +90,16 @@ def computes_features(estimator):
     steps = [] if front is None else [step for _, step in front.steps]
     steps = [step for step in steps if step is not None and step != "passthrough"]
     return bool(steps) and not any(map(needs_training, steps))
+
+
+def makes_features(final):
+    """Whether the `transform` of a final estimator computes features.
+
+    An ensemble of `estimators`, or a model around one, returns their predictions.
+    """
+    ensemble = getattr(final, "estimator_", final)
+    votes = hasattr(ensemble, "estimators") and hasattr(ensemble, "predict")
+    return hasattr(final, "transform") and not votes
 
 
 def needs_training(step):
@@ -157,6 +179,15 @@ def takes_unlabeled(estimator):
     return hasattr(final, "fit") and has_fit_parameter(final, "X_unlabeled")
 
 
+def takes_weights(estimator):
+    """Whether the `fit` of an estimator, or of a pipeline's last step, takes weights.
+
+    A `fit` that passes on what it is given, as that of a search does, takes them.
+    """
+    known = signature(_last_step(estimator).fit).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in known)
+
+
 def unlabeled_params(estimator, X, y, X_unlabeled):
     """Return the `fit` parameter that passes unlabeled items to the last step.
 
@@ -171,6 +202,19 @@ def unlabeled_params(estimator, X, y, X_unlabeled):
         named = [(str(i), step) for i, (_, step) in enumerate(front)]
         X_unlabeled = clone(Pipeline(named)).fit(X, y).transform(X_unlabeled)
     return last_params(estimator, X_unlabeled=X_unlabeled)
+
+
+def fit_last(estimator, X, y, X_unlabeled=None, **params):
+    """Train an estimator with parameters for a pipeline's last step; return it.
+
+    `X_unlabeled` is passed if the step takes it. Metadata routing is off meanwhile: the
+    caller chooses the parameters, whether or not the step requests them.
+    """
+    with config_context(enable_metadata_routing=False), naming("X"):
+        params = last_params(estimator, **params)
+        if X_unlabeled is not None and takes_unlabeled(estimator):
+            params |= unlabeled_params(estimator, X, y, X_unlabeled)
+        return estimator.fit(X, y, **params)
 
 
 def last_params(estimator, **params):

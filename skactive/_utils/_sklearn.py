@@ -26,6 +26,8 @@ from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data as _validate_data
 
+from ._format import brief
+
 __all__ = [
     "BaseComposition",
     "HasMethods",
@@ -290,13 +292,13 @@ def check_sample_weight(sample_weight, X, **params):
 def check_bool(name, value):
     """Raise a TypeError unless a value is True or False; "no" would be true."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name!r} must be True or False, got {value!r}.")
+        raise TypeError(f"{name!r} must be True or False, got {brief(value)}.")
 
 
 def check_path(name, value):
     """Raise a TypeError unless a value is a str or path-like, a ValueError for ""."""
     if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name!r} must be a str or path-like, got {value!r}.")
+        raise TypeError(f"{name!r} must be a str or path-like, got {brief(value)}.")
     if os.fspath(value) == "":
         raise ValueError(
             f"{name!r} must name a file or folder, got ''. Pass '.' for the working "
@@ -312,7 +314,7 @@ def check_count(name, value, least=1, most=None):
     is_int = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_int or value < least or (most is not None and value > most):
         bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name!r} must be an int {bound}, got {value!r}.")
+        raise ValueError(f"{name!r} must be an int {bound}, got {brief(value)}.")
     return int(value)
 
 
@@ -321,7 +323,8 @@ def check_option(name, value, options):
     known = tuple(options)
     if not isinstance(value, str | None) or value not in known:
         raise ValueError(
-            f"{name!r} must be one of {', '.join(map(repr, known))}, got {value!r}."
+            f"{name!r} must be one of {', '.join(map(repr, known))}, got "
+            f"{brief(value)}."
         )
 
 

@@ -13,7 +13,7 @@ from ._containers import (
     refuse_unordered,
     take_rows,
 )
-from ._format import list_some
+from ._format import brief, list_some
 from ._sklearn import explain_unreadable, num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
@@ -44,9 +44,9 @@ def as_texts(X, *, name="X"):
         return items
     if all(issubclass(t, str) for t in types):  # numpy.str_
         return [str(item) for item in items]
-    if all(issubclass(t, tuple | list | np.ndarray) for t in types):
-        return _pairs(items, name)
-    _refuse(items, name, lambda item: isinstance(item, str), "a str")
+    if all(map(_is_pair, items)):
+        return [(str(first), str(second)) for first, second in items]
+    _refuse(items, name)
 
 
 def drop_known_texts(X, candidates, X_labeled=None):
@@ -211,27 +211,31 @@ def _items(X, name):
 
 
 def _column_hint(X, name):
-    columns = getattr(X, "columns", None)
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of pyarrow
     if columns is None:
         return f"{name}[:, 0]"
-    return f"{name}[{columns[0]!r}]" if len(columns) else f"{name}['text']"
+    return f"{name}[{brief(columns[0])}]" if len(columns) else f"{name}['text']"
 
 
-def _pairs(items, name):
-    def is_pair(item):
-        return len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], str)
-
-    if not all(map(is_pair, items)):
-        _refuse(items, name, is_pair, "a pair of str")
-    return [(str(first), str(second)) for first, second in items]
+def _is_pair(item):
+    is_sequence = isinstance(item, tuple | list | np.ndarray) and len(item) == 2
+    return is_sequence and isinstance(item[0], str) and isinstance(item[1], str)
 
 
-def _refuse(items, name, is_good, expected):
-    """Raise a TypeError that names the first positions of wrong items."""
-    bad = [i for i, item in enumerate(items) if not is_good(item)]
+def _refuse(items, name):
+    """Raise a TypeError that names the first positions of wrong items.
+
+    These are the items that are no texts, or no pairs where most texts are in pairs.
+    """
+    texts = [isinstance(item, str) for item in items]
+    pairs = list(map(_is_pair, items))
+    good, expected, other = texts, "a str", "a pair of str"
+    if sum(pairs) > sum(texts):
+        good, expected, other = pairs, other, expected
+    bad = [i for i, is_good in enumerate(good) if not is_good]
     shown = list_some(bad, show=lambda i: f"{i} ({type(items[i]).__name__})")
     raise TypeError(
-        f"every item of {name!r} must be {expected}, or every item a pair of str; got "
+        f"every item of {name!r} must be {expected}, or every item {other}; got "
         f"something else at {len(bad)} of {len(items)} positions: {shown}. "
         "Drop or fill missing texts; an empty string is allowed."
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from .._utils._format import format_number
+from .._utils._format import brief, format_number
 from ..simulation import Run
 from ._curves import t_test
 
@@ -169,7 +169,7 @@ def _as_scores(values, name):
         values = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as exc:
         raise TypeError(
-            f"{name!r} must be scores, one number for each run; got {values!r}."
+            f"{name!r} must be scores, one number for each run; got {brief(values)}."
         ) from exc
     if values.ndim != 1 or values.size < 2:
         raise ValueError(

@@ -57,10 +57,10 @@ class BertFeatures(
         first token, the maximum of each dimension, or the state of the last token.
         Padding never counts; special tokens do. "cls" is refused for decoders such as
         GPT-2, whose first token sees no other. For a model of sentence-transformers
-        "auto" returns the features of `SentenceTransformer.encode`: its own pooling,
-        normalization, dense layers, maximum length and default prompt; `prompt` and
-        `dimensions` are its `prompt` and `truncate_dim`. For any other model, and for
-        `layers` other than -1, "auto" is "mean".
+        "auto" returns the features of `SentenceTransformer.encode` for texts of up to
+        `max_length` tokens: its own pooling, normalization, dense layers and default
+        prompt; `prompt` and `dimensions` are its `prompt` and `truncate_dim`. For any
+        other model, and for `layers` other than -1, "auto" is "mean".
     layers : int or sequence of int, default=-1
         Layers whose states are pooled; several are pooled separately and concatenated
         in the order given. 1 is the first layer, -1 the last, and 0 the output of the
@@ -68,7 +68,8 @@ class BertFeatures(
         the last four. `freeze=3` of :class:`BertClassifier` freezes the layers 1 to 3.
     max_length : int, default=128
         Maximum number of tokens of a text, special tokens included. Longer texts are
-        truncated. The number of positions of the model is a limit as well.
+        truncated. The number of positions of the model is a limit as well. The own
+        maximum of a model of sentence-transformers is often higher, such as 256.
     normalize : bool, default=True
         Whether to scale each row to Euclidean length 1. With False, `pooling="auto"`
         still does so for a model of sentence-transformers that says so.

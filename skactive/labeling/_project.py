@@ -9,6 +9,7 @@ from pathlib import Path
 from .._storage._files import Lock, write_atomic
 from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
+from .._utils._format import brief
 from .._utils._labels import list_classes, predict_labels
 from ..annotators import ColumnAnnotator
 from ..datasets import find_files, find_unwritable, to_indicator
@@ -139,7 +140,9 @@ class Project:
         session that exists keeps its classes, and those that are new are added.
         """
         if classes is not None and self.target == "regression":
-            raise ValueError(f"'classes' must be None for numbers, got {classes!r}.")
+            raise ValueError(
+                f"'classes' must be None for numbers, got {brief(classes)}."
+            )
         known = self.find_classes()
         classes = self._as_given(classes, known)
         for kind, names in (("class", classes), ("annotator", [annotator])):
@@ -314,7 +317,7 @@ class Project:
         if any(isinstance(label, str) for label in found):
             raise ValueError(
                 f"'classes' must be of the kind of the labels of the file, such as "
-                f"{known[0]!r}; got {classes!r}."
+                f"{known[0]!r}; got {brief(classes)}."
             )
         return found
 

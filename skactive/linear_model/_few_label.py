@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._math._scores import tune_thresholds
 from .._utils._containers import take_rows
+from .._utils._format import brief
 from .._utils._labels import check_classes, check_one_label
 from .._utils._repeatable import base_seed, one_blas_thread
 from .._utils._sklearn import (
@@ -307,7 +308,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         if unknown or not given:
             raise ValueError(
                 f"'candidates' must be names among {', '.join(map(repr, CANDIDATES))}, "
-                f"got {given!r}. Leave it out to try all."
+                f"got {brief(given)}. Leave it out to try all."
             )
         return [name for name in CANDIDATES if name in given]
 

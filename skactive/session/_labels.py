@@ -12,7 +12,7 @@ from sklearn.base import clone, is_regressor
 
 from .._text_classifier import ClassDescriptions
 from .._utils._containers import as_list, take_rows
-from .._utils._format import reprs, warn_caller
+from .._utils._format import brief, reprs, warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
@@ -143,8 +143,8 @@ def find_declared(learner, multi_label, classes):
     if multi_label or classes is not None:
         name, value = ("multi_label", True) if multi_label else ("classes", classes)
         raise ValueError(
-            f"{name!r} must be left out if the learner has a regressor, got {value!r}. "
-            "Its labels are numbers."
+            f"{name!r} must be left out if the learner has a regressor, got "
+            f"{brief(value)}. Its labels are numbers."
         )
     return "regression"
 
@@ -268,7 +268,9 @@ def check_classes(classes):
     places = [f"classes[{i}]" for i in range(len(classes))]
     classes = normalize_labels(classes, places, None)
     if isinstance(classes[0], list) or len(set(classes)) < len(classes):
-        raise ValueError(f"'classes' must be different single labels, got {classes!r}.")
+        raise ValueError(
+            f"'classes' must be different single labels, got {brief(classes)}."
+        )
     return descriptions, classes
 
 
@@ -337,7 +339,7 @@ def normalize_labels(labels, ids, kind, classes=None, renamed=()):
     if not is_list(labels):
         raise TypeError(
             f"'labels' must be a sequence with one label for each of the {len(ids)} "
-            f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}})."
+            f"ids, got {brief(labels)}. Pass a list, or tell({{id: label, ...}})."
         )
     labels = as_list(labels)
     if len(labels) != len(ids):

@@ -22,7 +22,7 @@ from .._utils._containers import (
     take_row,
     take_rows,
 )
-from .._utils._format import reprs
+from .._utils._format import brief, reprs
 from .._utils._repeatable import round_rng
 from .._utils._texts import as_texts
 
@@ -222,7 +222,8 @@ class Pool:
             isinstance(ids, int | np.generic) or hasattr(ids, "__iter__")
         ):
             raise TypeError(
-                f"'ids' must be an id or a sequence of ids, got {ids!r}. Pass a list."
+                f"'ids' must be an id or a sequence of ids, got {brief(ids)}. Pass a "
+                "list."
             )
         ids = [ids] if isinstance(ids, str | int | np.generic) else as_list(ids)
         ids = [id.item() if isinstance(id, np.generic) else id for id in ids]
@@ -525,7 +526,7 @@ def is_id(id):
 def check_ids(ids, n, name, items="X_pool"):
     """Return checked ids of n items as a list, or as a range or lazy sequence."""
     if not is_list(ids):
-        raise TypeError(f"{name} must be a sequence of n ids, got {ids!r}.")
+        raise TypeError(f"{name} must be a sequence of n ids, got {brief(ids)}.")
     if not isinstance(ids, range) and not hasattr(ids, "batches"):
         ids = as_list(ids)
     if len(ids) != n:

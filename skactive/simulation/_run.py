@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._storage._files import write_atomic
-from .._utils._format import make_frame
+from .._utils._format import brief, make_frame
 from .._utils._sklearn import HasMethods, validate_params
 
 _FORMAT = "skactive.Run"
@@ -280,7 +280,7 @@ class Run:
             found = record.get("format") if isinstance(record, dict) else f"a {kind}"
             raise ValueError(
                 f"'record' must be a dict with the format {_FORMAT!r}, as "
-                f"Run.to_dict() gives it; got {found!r}."
+                f"Run.to_dict() gives it; got {brief(found)}."
             )
         if record.get("version") != _VERSION:
             raise ValueError(

@@ -17,12 +17,12 @@ from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import (
     computes_features,
+    fit_last,
     has_descriptions,
     has_sampler,
     seeded_clone,
     split_estimator,
     takes_unlabeled,
-    unlabeled_params,
 )
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import Interval
@@ -112,10 +112,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
             return [np.eye(len(classes))[[known[0]] * count_items(p)] for p in parts]
         X_train, y_train = take_rows(X, train), y[train]
         model = seeded_clone(estimator, np.random.default_rng(seed))
-        params = {}
-        if unlabeled is not None:
-            params = unlabeled_params(model, X_train, y_train, unlabeled)
-        model.fit(X_train, y_train, **params)
+        fit_last(model, X_train, y_train, unlabeled)
         columns = np.searchsorted(classes, model.classes_)
         found = []
         for part in parts:

@@ -65,16 +65,18 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies import Strategy
+    >>> from skactive.strategies import Strategy, top_n
     >>> from sklearn.linear_model import LogisticRegression
-    >>> class First(Strategy):
-    ...     "Query in the order of the pool."
+    >>> class Longest(Strategy):
+    ...     "Query the longest rows."
+    ...
+    ...     requires = frozenset({"features"})
     ...
     ...     def select(self, view, n_queries):
-    ...         return range(n_queries)
-    >>> learner = ActiveLearner(LogisticRegression(), First())
+    ...         return top_n((view.features**2).sum(axis=1), n_queries, view.rng)
+    >>> learner = ActiveLearner(LogisticRegression(), Longest())
     >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
-    array([0, 1])
+    array([1, 2])
     """
 
     _parameter_constraints: dict = {}

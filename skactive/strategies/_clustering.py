@@ -21,6 +21,7 @@ from .._math._neighbors import (
 )
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
+from .._utils._pipelines import makes_features
 from .._utils._sklearn import (
     POSITIVE,
     POSITIVE_COUNT,
@@ -753,7 +754,7 @@ class DropQuery(Strategy):
     def _count_changes(self, view):
         """Return the number of draws in which the predicted class changes, (n,)."""
         final = view.final_estimator
-        if hasattr(final, "transform"):
+        if makes_features(final):
             raise TypeError(
                 f"'estimator' must predict from features, got {type(final).__name__}, "
                 "which computes its own. Use a pipeline of a transformer and a "

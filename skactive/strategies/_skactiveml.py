@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._chunks import as_floats
-from .._utils._pipelines import seeded_clone
+from .._utils._pipelines import makes_features, seeded_clone
 from .._utils._sklearn import HasMethods, store
 from ._base import Strategy
 from ._committee import draw_bootstrap
@@ -286,7 +286,7 @@ class ForSkactiveml:
             coded = _Coded(self._trainable())
             coded.n_features_in_ = self.X.shape[1]
             coded.model_ = model
-            if hasattr(model, "transform"):
+            if makes_features(model):
                 proba = np.vstack([self._view.labeled.proba, self._view.proba])
                 coded.model_ = _KnownRows(self.X, proba)
         codes = _as_codes(self._view.classes, self._classes, self.strategy)
@@ -304,7 +304,7 @@ class ForSkactiveml:
         return members
 
     def _trainable(self):
-        if not hasattr(self._final, "transform"):
+        if not makes_features(self._final):
             return clone(self._final)
         if is_regressor(self._final):
             raise TypeError(

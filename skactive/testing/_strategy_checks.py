@@ -207,9 +207,28 @@ def check_ties_are_spread(subject):
     reached = np.unique(picks).size
     ensure(
         reached >= 12,
-        f"15 seeds reached {reached} of 20 equal candidates; break ties with "
-        "skactive.strategies.top_n(scores, n, view.rng), not with argsort.",
+        f"15 seeds reached {reached} of 20 equal candidates; {_BREAK_TIES}",
     )
+    # Of an item and its 12 or 36 copies, the same one nearly always is no chance.
+    for n_items in (3, 1):
+        tied = replace(case, X=subject.make_case(n=3).X[np.arange(36) % n_items])
+        picks = np.array([ask(strategy, tied, 2, seed=seed) for seed in range(12)])
+        for place, found in enumerate(picks.T):
+            most = sum(
+                np.bincount(found[found % n_items == i]).max(initial=0)
+                for i in range(n_items)
+            )
+            ensure(
+                most < 11,
+                f"among equal candidates, 12 seeds gave {found.tolist()} at place "
+                f"{place} of a batch; {_BREAK_TIES}",
+            )
+
+
+_BREAK_TIES = (
+    "break ties with skactive.strategies.top_n(scores, n, view.rng), not with argsort "
+    "or argmax."
+)
 
 
 def check_duplicate_rows(subject):
@@ -350,7 +369,6 @@ ANSWER_CHECKS = (
     check_zero_and_one_probabilities,
     check_same_seed_same_answer,
     check_asking_twice,
-    check_ties_are_spread,
     check_pool_smaller_than_batch,
     check_candidates_only,
     check_rounds_of_a_loop,
@@ -360,6 +378,7 @@ ANSWER_CHECKS = (
     check_labels_of_any_kind,
     check_equal_candidates,
     check_duplicate_rows,
+    check_ties_are_spread,
     check_floats_of_32_and_64_bits,
     check_read_only_input,
     check_memory_mapped_input,
@@ -416,7 +435,6 @@ _APPLIES = {
     "check_pickle": _can_be_pickled,
     "check_permuted_pool": lambda s: s.is_pointwise,
     "check_scores_are_numbers": lambda s: s.is_pointwise,
-    "check_ties_are_spread": lambda s: s.is_pointwise,
     "check_no_fixed_seed_for_ties": lambda s: s.is_pointwise,
     "check_two_classes": _has_classes,
     "check_seven_classes": _has_classes,

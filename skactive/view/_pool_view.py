@@ -377,7 +377,8 @@ class PoolView:
         """Representations of the candidates, ndarray or CSR matrix of shape (n, d).
 
         The final estimator's `transform` where it has one, else the output of the
-        pipeline's front steps, else `X`.
+        pipeline's front steps, else `X`. The `transform` of an ensemble of
+        `estimators`, such as `VotingClassifier`, returns votes and is not used.
         """
         return self._quantity("features", self._represent)
 
@@ -390,12 +391,12 @@ class PoolView:
         self._check_allowed("features")
         rows = self._input_rows
         is_lazy = isinstance(rows, LazyRows) and rows.nbytes >= _quantities.LARGE
-        is_lazy = is_lazy and not hasattr(self._query.final, "transform")
+        is_lazy = is_lazy and not _quantities.makes_features(self._query.final)
         return rows if is_lazy and not self._has("features") else self.features
 
     def _represent(self):
         final = self._query.final
-        inputs = self._inputs if hasattr(final, "transform") else self._input_rows
+        inputs = self._inputs if _quantities.makes_features(final) else self._input_rows
         return _quantities.represent(final, inputs)
 
     @property

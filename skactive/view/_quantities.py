@@ -20,7 +20,7 @@ from .._utils._chunks import (
 )
 from .._utils._containers import take_rows
 from .._utils._labels import find_target, marginals
-from .._utils._pipelines import split_estimator
+from .._utils._pipelines import makes_features, split_estimator
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
 from ..linear_model import check_boundary, check_gradient_factors, quicken
@@ -34,8 +34,8 @@ HALF_LIMIT = 2**22  # bytes of a chunk that was float16, which stays in the cach
 
 
 def represent(final, inputs):
-    """Return features (n, d): the final estimator's `transform`, else its inputs."""
-    if hasattr(final, "transform"):
+    """Return features (n, d) that the final estimator makes, else its inputs."""
+    if makes_features(final):
         inputs = final.transform(inputs)
     return inputs.tocsr() if sparse.issparse(inputs) else _as_array(inputs)
 
@@ -409,9 +409,11 @@ def _find_fault(capability, *, final, front, X, y_labeled, model):
         if y_labeled is None:
             return ", and the learner has seen none yet.", True
     elif capability == "features":
-        if front is None and not hasattr(final, "transform") and not _is_numeric(X):
+        if front is None and not makes_features(final) and not _is_numeric(X):
+            made = "LogisticRegression()" if final is None else f"{name}(...)"
             fault = (
-                f"X is not a numeric table and {_describe(final)}. Use {what.remedy}."
+                f"X is not a numeric table and {_describe(final)}. Use {what.remedy}, "
+                f"such as make_pipeline(BertFeatures(), {made})."
             )
     elif capability == "surprisal":
         if not any(hasattr(step, "surprisal") for step in _steps(model)):
@@ -463,7 +465,7 @@ def _steps(model):
 def _describe(final):
     if final is None:
         return "no step before the model computes features"
-    return f"{type(final).__name__} has no transform"
+    return f"{type(final).__name__} computes no features"
 
 
 def _is_numeric(X):

@@ -85,6 +85,14 @@ def test_the_list_of_the_caller_is_not_changed():
         (pd.DataFrame({"text": ["a"]}), ValueError, r"such as X\['text'\]"),
         (pl.DataFrame({"text": ["a"]}), ValueError, r"such as X\['text'\]"),
         (np.zeros(3), TypeError, r"0 \(float\)"),
+        (
+            [("a", "b")] * 3 + ["c"] + [("d", "e")] * 3,
+            TypeError,
+            r"must be a pair of str, or every item a str; .* 1 of 7 .*: 3 \(str\)",
+        ),
+        (["a"] * 3 + [("b", "c")], TypeError, r"a str, or .* 1 of 4 .*: 3 \(tuple\)"),
+        ([("a", "b"), ("c", "d"), "e", None], TypeError, r"2 of 4 .*: 2 \(str\), 3"),
+        (pa.table({"text": ["a"] * 999}), ValueError, r"such as X\['text'\]\.$"),
     ],
 )
 def test_bad_texts(X, error, message):

@@ -23,7 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from skactive.bert import BertClassifier, BertRegressor
 from skactive.posterior import check_can_sample, sample_proba, sampler
+from skactive.semi_supervised import SelfTraining
 
 from ._helpers import ASKED, ENSEMBLES, X, Y
 
@@ -135,6 +137,17 @@ def test_a_number_of_draws_that_is_none_is_named(n_draws):
     model = ENSEMBLES[0].fit(X, Y)
     with pytest.raises(ValueError, match=r"n_draws' must be an int from 1 to 1000000"):
         sample_proba(model, ASKED, n_draws, 0)
+
+
+@pytest.mark.parametrize("kind", [BertClassifier, BertRegressor, "self-training"])
+def test_an_encoder_without_dropout_is_told_to_set_it(kind):
+    off = "has mc_dropout=None, which makes no draws. Set mc_dropout='head'"
+    model = (BertClassifier if kind == "self-training" else kind)(mc_dropout=None)
+    if kind == "self-training":
+        model = SelfTraining(model)
+        model.estimator_ = model.estimator
+    with pytest.raises(TypeError, match=off):
+        check_can_sample(model)
 
 
 @pytest.mark.parametrize(

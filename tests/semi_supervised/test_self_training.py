@@ -7,6 +7,7 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -63,14 +64,14 @@ def spy():
     return Spy()
 
 
-REPEATED = "a repeated row may be in two folds of the cross-validation"
+COUNTED = "the temperature counts held-out labels, whatever their weights are"
 
 
 @parametrize_with_checks(
     [SelfTraining(LogisticRegression(), random_state=0)],
     expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": REPEATED,
-        "check_sample_weight_equivalence_on_sparse_data": REPEATED,
+        "check_sample_weight_equivalence_on_dense_data": COUNTED,
+        "check_sample_weight_equivalence_on_sparse_data": COUNTED,
     },
 )
 def test_scikit_learn_checks(estimator, check):
@@ -303,6 +304,55 @@ def test_pseudo_labels_of_a_teacher_that_is_better(spy, good, with_pool):
     both = SelfTraining(student, cv=3, max_folds=1, random_state=0).fit(X, y)
     if expected != "teacher":
         assert model.temperature_ == both.temperature_
+
+
+def held_out(cv, X, y, **params):
+    """Return the rows that each training of the comparison lacked, as sets."""
+    Spy.seen.clear()
+    SelfTraining(Spy(), teacher=PrototypeClassifier(), cv=cv, random_state=0).fit(
+        X, y, **params
+    )
+    places = {row.tobytes(): i for i, row in enumerate(X)}
+    everyone, n = set(range(len(X))), np.sum(params.get("sample_weight", len(X)))
+    folds = [rows for rows, *_ in Spy.seen if len(rows) < n]  # and one on all labels
+    return [everyone - {places[row.tobytes()] for row in rows} for rows in folds]
+
+
+@pytest.mark.parametrize("how", ["splitter", "pairs"])
+def test_a_splitter_or_pairs_of_positions_choose_the_folds(spy, how):
+    X, y = draw(24)
+    splitter = StratifiedKFold(4, shuffle=True, random_state=1)
+    pairs = list(splitter.split(X, y))
+    found = held_out(splitter if how == "splitter" else pairs, X, y)
+    assert found == [set(test.tolist()) for _, test in pairs]
+
+
+def test_groups_are_kept_together(spy):
+    X, y = draw(24)
+    groups = np.arange(24) // 4
+    found = held_out(GroupKFold(3), X, y, groups=groups)
+    assert len(found) == 3
+    for fold in found:
+        assert all(len({*np.flatnonzero(groups == g)} & fold) in (0, 4) for g in groups)
+    with pytest.raises(ValueError, match="groups"):
+        held_out(GroupKFold(3), X, y)
+
+
+def test_positions_count_labels_without_weight_and_folds_of_one_class_are_left_out(spy):
+    X, y = draw(12)
+    weight = np.r_[0.0, np.ones(11)]
+    halves = [(np.arange(6, 12), np.arange(6)), (np.flatnonzero(y == 0), np.arange(3))]
+    (fold,) = held_out(halves, X, y, sample_weight=weight)
+    assert fold == set(range(6))
+
+
+def test_a_class_that_a_fold_lacks_has_no_probability_there():
+    X, y = draw(30)
+    others, own = np.flatnonzero(y != 2), np.flatnonzero(y == 2)
+    model = SelfTraining(LINEAR, teacher=PrototypeClassifier(), cv=[(others, own)])
+    model.fit(X, y)
+    # The temperature is as high as it may be.
+    assert min(model.scores_.values()) > 1
 
 
 def test_a_teacher_without_use_is_not_trained(spy):

@@ -37,7 +37,7 @@ def pick(strategy, n=5, **kwargs):
 
 
 class Recorder(BaseEstimator):
-    """Answers a query with the last candidates, and notes what it was asked."""
+    """Answers with the last candidates, or drawn ones, and notes what it was asked."""
 
     calls = []
 
@@ -53,7 +53,12 @@ class Recorder(BaseEstimator):
         Recorder.calls.append({"strategy": self, **given})
         if self.answer == "twice":
             return given["candidates"][[0] * given["batch_size"]]
-        return given["candidates"][-given["batch_size"] :]
+        candidates = given["candidates"]
+        if self.answer == "drawn":
+            candidates = np.random.default_rng(self.random_state).permutation(
+                candidates
+            )
+        return candidates[-given["batch_size"] :]
 
 
 class ModelRecorder(Recorder):

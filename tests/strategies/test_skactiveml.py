@@ -256,7 +256,7 @@ def test_parameters_are_nested_and_survive_copies(calls):
 
 
 def test_a_stand_in_passes_the_kit():
-    assert "check_cold_start" in check_strategy(FromSkactiveml(Recorder()))
+    assert "check_cold_start" in check_strategy(FromSkactiveml(Recorder("drawn")))
 
 
 def test_it_works_inside_another_strategy():

@@ -4,10 +4,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    SGDClassifier,
+)
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -16,6 +29,7 @@ from skactive import ActiveLearner
 from skactive._utils._pipelines import split_estimator
 from skactive.linear_model import quicken
 from skactive.linear_model._logistic import LinearLogistic
+from skactive.semi_supervised import SelfTraining
 from skactive.strategies import PointwiseStrategy
 from skactive.view import PoolView
 
@@ -138,6 +152,29 @@ def test_a_final_transform_makes_the_features():
     model = LinearDiscriminantAnalysis().fit(X, y)
     features = PoolView(X, estimator=model).features
     assert_allclose(features, model.transform(X))
+
+
+PARTS = [("one", LogisticRegression()), ("other", GaussianNB())]
+NUMBERS = [("one", Ridge()), ("other", LinearRegression())]
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        VotingClassifier(PARTS, voting="hard"),
+        VotingClassifier(PARTS, voting="soft"),
+        StackingClassifier(PARTS, cv=2),
+        VotingRegressor(NUMBERS),
+        StackingRegressor(NUMBERS, cv=2),
+        SelfTraining(VotingClassifier(PARTS, voting="soft"), cv=None),
+    ],
+    ids=lambda model: f"{type(model).__name__} {getattr(model, 'voting', '')}",
+)
+def test_the_predictions_of_members_are_no_features(ensemble):
+    assert_array_equal(PoolView(X, estimator=ensemble.fit(X, y)).features, X)
+    behind = make_pipeline(StandardScaler(), clone(ensemble)).fit(X, y)
+    features = PoolView(X, estimator=behind).features
+    assert_array_equal(features, behind[:-1].transform(X))
 
 
 @pytest.mark.parametrize("model", [LinearSVC(), SVC()])

@@ -2,15 +2,20 @@
 
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from skactive.view import PoolView, _query
 
 from ._helpers import X, y
+
+WORDS = make_pipeline(TfidfVectorizer(), LogisticRegression())
 
 
 def test_asking_for_what_was_not_declared():
@@ -43,6 +48,27 @@ def test_texts_without_a_vectorizer_are_no_features():
     model = LogisticRegression().fit(X, y)
     with pytest.raises(TypeError, match="X is not a numeric table and Logistic"):
         PoolView(["a", "b"], estimator=model, requires=frozenset({"features"}))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingClassifier([("one", WORDS)]),
+        StackingClassifier([("one", WORDS)], cv=2),
+        CalibratedClassifierCV(WORDS, cv=2),
+        TransformedTargetRegressor(make_pipeline(TfidfVectorizer(), Ridge())),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_around_pipelines_is_told_to_stand_behind_the_features(model):
+    texts, name = ["one two", "two", "three one", "four"], type(model).__name__
+    hint = rf"{name} computes no features.*make_pipeline\(BertFeatures\(\), {name}\("
+    with pytest.raises(TypeError, match=hint):
+        PoolView(
+            texts,
+            estimator=model.fit(texts, [0, 1, 0, 1]),
+            requires=frozenset({"features"}),
+        )
 
 
 def test_texts_with_a_vectorizer_are_features():

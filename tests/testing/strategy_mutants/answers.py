@@ -41,6 +41,53 @@ class Undeclared(Sound):
     requires = frozenset()
 
 
+# Ties in a `select` of its own
+
+
+class First(SoundBatch):
+    def select(self, view, n_queries):
+        return np.arange(n_queries)
+
+
+class Last(SoundBatch):
+    def select(self, view, n_queries):
+        return np.arange(len(view))[::-1][:n_queries]
+
+
+class ByStableSort(SoundBatch):
+    def select(self, view, n_queries):
+        return np.argsort(view.proba.max(axis=1), kind="stable")[:n_queries]
+
+
+class ByReversedSort(SoundBatch):
+    def select(self, view, n_queries):
+        doubt = -view.proba.max(axis=1)
+        return np.argsort(doubt, kind="stable")[::-1][:n_queries]
+
+
+class ByIdentifier(SoundBatch):
+    def select(self, view, n_queries):
+        names = np.random.default_rng(5).permutation(len(view))
+        return np.lexsort((names, view.proba.max(axis=1)))[:n_queries]
+
+
+class SpreadsFullTiesOnly(ByStableSort):
+    def select(self, view, n_queries):
+        if np.ptp(view.proba.max(axis=1)) == 0:
+            return view.rng.permutation(len(view))[:n_queries]
+        return super().select(view, n_queries)
+
+
+class SpreadsTheFirstPickOnly(SoundBatch):
+    def select(self, view, n_queries):
+        doubt = -view.proba.max(axis=1)
+        picks = [top_n(doubt, 1, view.rng)[0]]
+        while len(picks) < n_queries:
+            doubt[picks] = -np.inf
+            picks.append(doubt.argmax())
+        return np.array(picks)
+
+
 # Picks
 
 
@@ -221,6 +268,13 @@ MUTANTS = {
     ],
     "check_ties_are_spread": [
         (SpreadsInTheBatchOnly(), "15 seeds reached 3 of 20 equal candidates; break"),
+        (First(), "15 seeds reached 3 of 20 equal candidates; break ties with"),
+        (Last(), "15 seeds reached 3 of 20 equal candidates; break ties with"),
+        (ByStableSort(), "15 seeds reached 3 of 20 equal candidates; break ties with"),
+        (ByReversedSort(), "reached 3 of 20 equal candidates; break ties with"),
+        (ByIdentifier(), "15 seeds reached 3 of 20 equal candidates; break ties with"),
+        (SpreadsFullTiesOnly(), "12 seeds gave .* at place 0 of a batch; break ties"),
+        (SpreadsTheFirstPickOnly(), "12 seeds gave .* at place 1 of a batch; break"),
     ],
     "check_pool_smaller_than_batch": [
         (ShortOfSix(), "ValueError: .* must select 6 different positions .* got 5"),

@@ -102,8 +102,8 @@ class DividesByTheSpread(Strategy):
     requires = frozenset({"features"})
 
     def select(self, view, n_queries):
-        if n_queries == len(view):
-            return np.arange(n_queries)
+        if n_queries == len(view) or n_queries < 4:
+            return view.rng.permutation(len(view))[:n_queries]
         norms = OnFeatures().score(view)
         spread = np.abs(norms - norms.mean())
         with np.errstate(invalid="ignore"):
@@ -117,7 +117,8 @@ class ChoosesAmongDifferent(Strategy):
     requires = frozenset({"features"})
 
     def select(self, view, n_queries):
-        different = np.unique(OnFeatures().rows(view), axis=0, return_index=True)[1]
+        order, rows = view.rng.permutation(len(view)), OnFeatures().rows(view)
+        different = order[np.unique(rows[order], axis=0, return_index=True)[1]]
         if len(different) == 1:
             return view.rng.permutation(len(view))[:n_queries]
         return view.rng.permutation(different)[:n_queries]
