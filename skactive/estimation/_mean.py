@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
-from scipy.stats import beta, t
+from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 
 from .._utils._labels import as_labels, is_missing
 
@@ -260,7 +259,7 @@ def unseen_errors(confidence_level):
     Without an error among n items, the interval is then the rule of three, 3 / n for
     95 %.
     """
-    z = t.isf((1 - confidence_level) / 2, np.inf)
+    z = ndtri((1 - confidence_level) / 2)
     return float((np.log(1 - confidence_level) / z) ** 2)
 
 
@@ -272,8 +271,8 @@ def interval_of_share(share, size, confidence_level):
     if np.isinf(size):
         return float(share), float(share)
     alpha, count = (1 - confidence_level) / 2, share * size
-    low = beta.ppf(alpha, count, size - count + 1) if share > 0 else 0.0
-    high = beta.ppf(1 - alpha, count + 1, size - count) if share < 1 else 1.0
+    low = betaincinv(count, size - count + 1, alpha) if share > 0 else 0.0
+    high = betaincinv(count + 1, size - count, 1 - alpha) if share < 1 else 1.0
     return float(low), float(high)
 
 
@@ -422,6 +421,7 @@ class Sample:
         weights, z, f = self.weights, self.terms(y), self.terms(proxy)
         value, shift = weights @ z, weights @ f - mean
         z, centered = z - value, f - mean - shift
+        z = z * (weights @ np.square(z) > 1e-24 * value**2)  # else it is rounding
         constant = weights @ np.square(centered) <= 1e-12 * (weights @ np.square(f))
         centered[:, constant] = 0.0
         spread = (centered.T * weights) @ centered
@@ -484,7 +484,7 @@ class Sample:
         )
         size = self.n * alone / variance if variance else float(self.n)
         is_plain = variance == alone and self.draw_proba is None
-        q = t.isf((1 - confidence_level) / 2, max(self.n - 2, 1))
+        q = -stdtrit(max(self.n - 2, 1), (1 - confidence_level) / 2)
         error = np.sqrt(self.correct(variance, alone))
         if is_share:
             interval = self._limits(value, q * error, confidence_level, is_plain)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from .._utils._format import make_frame
 from ._mean import (
@@ -294,7 +294,7 @@ class _Rates:
             limits = sample.limits_alone(share, n, inverse, self._level)
         else:
             half = np.sqrt(sample.correct(variance, plain))
-            half *= t.isf((1 - self._level) / 2, max(n - 1, 1))
+            half *= -stdtrit(max(n - 1, 1), (1 - self._level) / 2)
             limits = np.clip((share - half, share + half), 0, 1)
         interval = tuple(float(transform(x)) for x in limits)
         share = float(transform(share))

@@ -288,6 +288,14 @@ def test_equal_numbers_have_no_interval():
     assert estimate_mean([2.0] * 12, n_pool=12).interval == (2, 2)
 
 
+def test_equal_labels_are_explained_by_nothing():
+    for n in range(11, 100):
+        for y in (np.ones(n), np.zeros(n)):
+            found = estimate_share(y, np.full(n, 0.6), np.full(400, 0.6))
+            assert found.interval == estimate_share(y, n_pool=400).interval
+        assert estimate_mean(np.full(n, 0.1), n_pool=400).interval is None
+
+
 def test_a_column_that_only_rounding_changes_is_no_proxy():
     rng = np.random.default_rng(0)
     for _ in range(100):

@@ -5,7 +5,7 @@ measures are estimated by the public functions and compared with the truth of th
 Shares from labels alone are exact: each count of the sample has its probability. Run
 from the repository:
 
-    python benchmarks/coverage.py --out coverage.jsonl --again 2000
+    python benchmarks/interval_coverage.py --out coverage.jsonl --again 2000
 
 `--quick` runs a third of the cells with 100 samples. Records of the same code are read
 from the file and not repeated.
@@ -276,9 +276,8 @@ def compare(tally, pool, rows, *, way="", rest=None, alone=False):
             )
             plain[name, j] = 2 * limits / (1 + limits) if name == "f1" else limits
     for both in ((own, pool.proba), (own,))[: 1 + alone]:
-        quality = estimation.estimate_quality(
-            y, guess, *both, n_pool=len(pool.y), **known
-        )
+        options = {"n_pool": len(pool.y), "cross_fitted": rest is not None}
+        quality = estimation.estimate_quality(y, guess, *both, **options, **known)
         truths = [("", pool.truth)] + ([(" of the rest", rest)] if rest else [])
         for ending, truth in truths:
             name = f"{way}{ending}{', labels alone' * (len(both) == 1)}"
