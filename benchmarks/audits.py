@@ -106,7 +106,8 @@ def stop_at_goals(found, name, y, proba, rng, n_draws):
             rows = order[:n]
             both = proba[rows], proba
             table = estimate_prevalence(y[rows], *both, classes=classes).estimates
-            one = estimate_quality(y[rows], predicted[rows], *both, classes=classes)
+            options = {"classes": classes, "cross_fitted": False}
+            one = estimate_quality(y[rows], predicted[rows], *both, **options)
             one = one.accuracy
             widths = {"accuracy": one.half_width}
             widths["shares"] = max(x.half_width for x in table.values())

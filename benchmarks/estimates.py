@@ -27,12 +27,10 @@ from sklearn.model_selection import KFold
 
 from skactive import ActiveLearner
 from skactive.estimation import (
-    MeanEstimate,
     estimate_prevalence,
     estimate_quality,
     estimate_share,
 )
-from skactive.stopping import estimate_accuracy
 
 SETS = (
     *("ag_news/test", "trec/train", "sst2/train", "disaster_tweets/train"),
@@ -167,9 +165,8 @@ def audit(tally, name, y, proba, rng, n, design):
         tally.add((design, name, n, f"share {part}"), one, shares[j], plain)
         if design == "random":
             tally.add((design, name, n, "plain share"), plain, shares[j])
-    quality = estimate_quality(
-        y[rows], predicted[rows], *both, classes=classes, **options
-    )
+    options |= {"classes": classes, "cross_fitted": False}
+    quality = estimate_quality(y[rows], predicted[rows], *both, **options)
     precision, recall, f1, _ = precision_recall_fscore_support(
         y, predicted, labels=classes, zero_division=0
     )
@@ -178,8 +175,7 @@ def audit(tally, name, y, proba, rng, n, design):
     tally.add((*key, "accuracy"), quality.accuracy, accuracy)
     gap = proba.max(axis=1).mean() - accuracy
     tally.add((*key, "overconfidence"), quality.overconfidence, gap)
-    known = np.unique(np.r_[y[rows], predicted[rows]])
-    if len(known) == k:
+    if quality.macro_f1.value is not None:
         tally.add((*key, "macro F1"), quality.macro_f1, f1.mean())
     for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
         one = quality.classes[j]
@@ -237,7 +233,7 @@ def audit_in_session(tally, name, X, y, strategy, seed):
         )
         key = (way, name, 0)
         tally.add((*key, "accuracy"), quality.accuracy, np.mean(predicted == y))
-        if len(np.unique(np.r_[y[drawn], predicted[drawn]])) == k:
+        if quality.macro_f1.value is not None:
             tally.add((*key, "macro F1"), quality.macro_f1, measured[2].mean())
         for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
             one = quality.classes[j]
@@ -247,14 +243,10 @@ def audit_in_session(tally, name, X, y, strategy, seed):
             if options:
                 plain = estimate_share(y[drawn] == j, n_pool=n_pool)
                 tally.add((*key, "share"), found[None, j], shares[j], plain)
-    right, confidence = predicted == y, proba.max(axis=1)
-    rest = np.setdiff1d(np.arange(n_pool), rows)
-    value, interval = estimate_accuracy(
-        right[drawn], confidence[drawn], confidence[rest]
-    )
-    estimate = MeanEstimate(value, interval, len(drawn), effective_size=len(drawn))
-    key = ("session", name, 0, "accuracy of the rest")
-    tally.add(key, estimate, right[rest].mean())
+        if options:
+            rest = np.delete(predicted == y, rows)
+            key = ("session", name, 0, "accuracy of the rest")
+            tally.add(key, quality.accuracy, rest.mean())
 
 
 def follow(tally, name, y, proba, rng, n):

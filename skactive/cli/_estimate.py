@@ -16,7 +16,7 @@ from ._predict import refuse_table
 
 _ESTIMATOR = (
     "Estimator: difference (PPI++) with power tuning, corrected for the finite pool; "
-    "Wilson intervals at the effective size."
+    "intervals exact for labels alone, else Student's with errors not yet seen."
 )
 _YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
 

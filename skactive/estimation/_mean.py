@@ -25,7 +25,8 @@ class MeanEstimate:
     value : float or None
         The estimate. None for fewer than ten labels.
     interval : (float, float) or None
-        The confidence interval of `value`.
+        The confidence interval of `value`. None for a mean of labels that are all
+        equal.
     n_labels : int
         Number of labels in the sample.
     n_pool : int or None
@@ -44,7 +45,7 @@ class MeanEstimate:
     --------
     >>> from skactive.estimation import estimate_share
     >>> print(estimate_share([1] * 30 + [0] * 70, n_pool=1000))
-    30.0 % (22.3 to 39.1 %), from 100 labels of 1,000 texts
+    30.0 % (21.7 to 39.4 %), from 100 labels of 1,000 texts
     """
 
     value: float | None
@@ -143,7 +144,11 @@ def estimate_mean(
     between pool and sample: prediction-powered inference with power tuning. The
     coefficient is that of least squares, and the residuals are those of fits without
     the item. A proxy that explains nothing is not used. The interval is Student's,
-    with the correction for a finite pool.
+    with the correction for a finite pool. Labels are added that the sample may not
+    show, as far from their prediction as the furthest one, and the side of a long tail
+    is extended by the skewness (Johnson 1978). Intervals of fewer than 40 labels of
+    heavy-tailed numbers are still too short: see :doc:`/results/estimates`. If all
+    labels are equal, there is no interval.
 
     With `draw_proba`, each draw gives an unbiased term of the mean, and the terms are
     uncorrelated. They are weighted as in the levelled unbiased risk estimator.
@@ -159,6 +164,9 @@ def estimate_mean(
     S. Farquhar, Y. Gal, T. Rainforth (2021). On statistical bias in active learning:
     how and when to fix it. ICLR.
 
+    N. J. Johnson (1978). Modified t tests and confidence intervals for asymmetrical
+    populations. Journal of the American Statistical Association 73.
+
     Examples
     --------
     >>> import numpy as np
@@ -169,7 +177,7 @@ def estimate_mean(
     >>> rows = rng.choice(2000, 100, replace=False)
     >>> estimate = estimate_mean(truth[rows], predicted[rows], predicted)
     >>> print(estimate)
-    2.983 (2.891 to 3.074), from 100 labels that count as 580 of 2,000 texts
+    2.983 (2.883 to 3.085), from 100 labels that count as 561 of 2,000 texts
     """
     sample = Sample(y, proxy, pool_proxy, n_pool, draw_proba, finite)
     return sample.estimate(is_share=False, confidence_level=confidence_level)
@@ -225,8 +233,14 @@ def estimate_share(
 
     Notes
     -----
-    The estimate is that of :func:`estimate_mean`. The interval is Wilson's, for the
-    number of labels that would give the same variance without a proxy.
+    The estimate is that of :func:`estimate_mean`. Without a proxy, the limits are
+    exact: hypergeometric ones for a pool, in whole items, and binomial ones (Clopper
+    and Pearson 1934) without a pool. With a proxy, the interval is Student's, and errors
+    are added that the sample may not show: if there is no error among n labels, the
+    half width is 3 / n for 95 %.
+
+    With `draw_proba`, an unseen error has the largest weight of an item of the sample.
+    So draws that leave little to chance have wide intervals.
 
     Examples
     --------
@@ -240,7 +254,7 @@ def estimate_share(
     >>> rows = rng.choice(2000, 100, replace=False)
     >>> estimate = estimate_share(truth[rows], predicted[rows], predicted)
     >>> print(estimate)
-    24.7 % (18.9 to 31.6 %), from 100 labels that count as 169 of 2,000 texts
+    24.7 % (18.1 to 31.2 %), from 100 labels that count as 138 of 2,000 texts
     >>> print(f"{estimate.counted:.1%}, in truth {truth.mean():.1%}")
     29.5%, in truth 25.4%
     """

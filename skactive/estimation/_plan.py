@@ -29,7 +29,8 @@ def plan_labels(
     n_pool : int, default=None
         Number of items in the pool. None stands for no end.
     f1 : float, default=None
-        A guess of the F1 score of a class, to plan for its interval instead.
+        A guess of the F1 score of a class, to plan for its interval instead, by
+        predictions that do not depend on the sample.
     confidence_level : float, default=0.95
         Confidence level of the interval.
 
@@ -47,9 +48,9 @@ def plan_labels(
     --------
     >>> from skactive.estimation import plan_labels
     >>> plan_labels(0.03), plan_labels(0.03, r2=0.5), plan_labels(0.03, n_pool=2000)
-    (1064, 532, 695)
+    (1099, 550, 710)
     >>> plan_labels(0.05, share=0.2, f1=0.8)
-    734
+    796
     """
     checked = {"half_width": half_width, "share": share, "f1": f1, "r2": r2}
     for name, value in checked.items():

@@ -517,7 +517,7 @@ class Desk:
         Returns
         -------
         quality : dict
-            "sentence" about the rest of the pool; "accuracy", with "interval", or None;
+            "sentence" about the pool; "accuracy", with "interval", or None;
             "n_labels" of the estimate and "n_audited" items of the audit; "curve", a
             list of labels, accuracy and interval for each estimate of this process;
             "gain", a sentence on more labels; and "classes", with "name", "count",

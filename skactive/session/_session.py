@@ -1047,8 +1047,8 @@ class LabelingSession:
             labels do not show yet. The attributes are:
 
             - `n_labels`: number of labels.
-            - `accuracy`, `accuracy_interval`: accuracy of the model on the pool, from
-              items that it was not trained on.
+            - `accuracy`, `accuracy_interval`: those of `quality`, for all items of the
+              pool, each predicted by a model without its label.
             - `n_audited`: number of items of the audit, a random sample, that the
               accuracy is from. With 0, the accuracy is that of cross-validation on all
               labeled items. It is too low for the pool if these were chosen because
@@ -1067,9 +1067,10 @@ class LabelingSession:
 
         Notes
         -----
-        Models are trained without one fifth of the labels each. The accuracy is that of
-        their predictions for the items of the audit, see `audited`; without ten of
-        them it is that for all labeled items. The gain is estimated from how much the
+        Models are trained without one fifth of the labels each. Without ten items of
+        the audit, the accuracy is that of their predictions for all labeled items. In a
+        small pool, a strategy leaves easy items, and the model is more accurate on
+        these than on the pool. The gain is estimated from how much the
         calibrated predictions for unlabeled items change when a fifth of the labels is
         left out. Accuracy is taken to be a - b / n for n labels. A gain is not
         estimated with fewer than 40 labels, 10 per class or 1.5 for each label of the
