@@ -142,6 +142,12 @@ class SampledTable:
         ]
         self._places = [places[i] for i in kept]
         self._columns = {x: [columns[x][i] for i in kept] for x in names}
+        for name in {label, *self._prediction}:
+            cells = self._columns[name]
+            stripped = [x.strip() if isinstance(x, str) else x for x in cells]
+            if n := sum(x is not y for x, y in zip(cells, stripped, strict=True)):
+                say(f"{n:,} cells of {name!r} have spaces around them: left out")
+            self._columns[name] = stripped
         self.rows = np.array([not is_missing(x) for x in self._columns[label]])
         if sample:
             self.rows &= self._read_flags(sample)

@@ -235,9 +235,9 @@ def estimate_share(
     -----
     The estimate is that of :func:`estimate_mean`. Without a proxy, the limits are
     exact: hypergeometric ones for a pool, in whole items, and binomial ones (Clopper
-    and Pearson 1934) without a pool. With a proxy, the interval is Student's, and errors
-    are added that the sample may not show: if there is no error among n labels, the
-    half width is 3 / n for 95 %.
+    and Pearson 1934) without a pool. With a proxy, the interval is Student's, and
+    errors are added that the sample may not show: if there is no error among n labels,
+    the half width is 3 / n for 95 %.
 
     With `draw_proba`, an unseen error has the largest weight of an item of the sample.
     So draws that leave little to chance have wide intervals.
@@ -436,6 +436,8 @@ class Sample:
         value, shift = weights @ z, weights @ f - mean
         z, centered = z - value, f - mean - shift
         z = z * (weights @ np.square(z) > 1e-24 * value**2)  # else it is rounding
+        if not len(mean):
+            return value, z / np.maximum(1 - weights, 1e-9)
         constant = weights @ np.square(centered) <= 1e-12 * (weights @ np.square(f))
         centered[:, constant] = 0.0
         spread = (centered.T * weights) @ centered

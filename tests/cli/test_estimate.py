@@ -71,6 +71,21 @@ def test_the_table_has_the_shares_of_the_library(table, capsys):
     assert float(rows[0]["number"]) == pytest.approx(bug.value * 600)
 
 
+def test_spaces_around_labels_make_no_class_and_no_label(table, capsys):
+    expected = run(capsys, "--label", "label", "--prediction", "machine")
+    columns = {name: cells.tolist() for name, cells in table.items()}
+    rows = np.flatnonzero(table["label"])
+    columns["label"] = [f"{x} " if i % 3 else x for i, x in enumerate(columns["label"])]
+    columns["machine"][4] = " " + columns["machine"][4]
+    assert columns["label"][np.flatnonzero(table["label"] == "")[1]] == " "
+    write_table("reviews.csv", columns)
+    main(["estimate", "reviews.csv", "--label", "label", "--prediction", "machine"])
+    out, err = capsys.readouterr()
+    assert out == expected
+    assert "cells of 'label' have spaces around them: left out" in err
+    assert f"{len(rows):,}" in out
+
+
 def test_groups_samples_and_levels(table, capsys):
     options = ("--label", "label", "--prediction", "machine", "--group", "year")
     has = table["label"] != ""
