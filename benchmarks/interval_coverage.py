@@ -7,7 +7,7 @@ from the repository:
 
     python benchmarks/interval_coverage.py --out coverage.jsonl --again 2000
 
-`--quick` runs a third of the cells with 100 samples. Records of the same code are read
+`--quick` runs a third of the cells, by default with 100 samples. Records of the same code are read
 from the file and not repeated.
 """
 
@@ -464,7 +464,7 @@ def read(path, code, args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="JSON lines, read and continued")
-    parser.add_argument("--samples", type=int, default=300)
+    parser.add_argument("--samples", type=int, help="default: 300, or 100")
     parser.add_argument("--again", type=int, help="samples for cells below 92 %%")
     parser.add_argument("--only", default="", choices=("", *MEASURES, "mean"))
     parser.add_argument("--families", nargs="+", default=[*FAMILIES], choices=FAMILIES)
@@ -479,7 +479,8 @@ def main():
     if args.quick or args.smoke:
         codes = {c: hashlib.sha256(repr(c).encode()).digest() for c in cells}
         cells = sorted(cells, key=lambda c: (c.family, codes[c]))[::3]
-        args.samples = 100
+        args.samples = args.samples or 100
+    args.samples = args.samples or 300
     if args.smoke:
         first = {cell.family: cell for cell in cells}
         cells, args.samples = [*first.values(), *cells[::30]], 2
