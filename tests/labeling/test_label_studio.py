@@ -36,7 +36,7 @@ from ..conftest import absent
 from ._fake_label_studio import FakeLabelStudio, personal
 
 AUTH = "bridge:secret"
-PATIENCE = 300  # seconds for what takes a few
+PATIENCE = 900  # seconds for what takes a few, or minutes on a busy computer
 VARIABLES = [f"SKACTIVE_LABEL_STUDIO_{name}" for name in ("URL", "TOKEN", "TOKENS")]
 
 Site = namedtuple("Site", "url token people texts labels model batch")
