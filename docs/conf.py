@@ -1,7 +1,7 @@
 """Sphinx configuration of the site.
 
 Build everything, offline, with warnings as errors (several minutes, as every Python
-block and every gallery example runs):
+block and every gallery example runs). It needs Chromium and its driver, for pictures:
 
     python -m sphinx -W --keep-going -j 4 docs docs/_build/html
 
@@ -20,6 +20,13 @@ import skactive
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+from site_needs import find_lack
+from sphinx.errors import ConfigError
+
+only = os.environ.get("SKACTIVE_DOCS_ONLY")
+if lack := find_lack(HERE, only):
+    raise ConfigError(lack)
+
 # Kernels of the pages and the gallery inherit these.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(HERE / "_ext"), os.environ.get("PYTHONPATH")])
@@ -35,7 +42,6 @@ copyright = "The skactive developers, BSD-3-Clause"
 release = skactive.__version__
 version = ".".join(release.split(".")[:2])
 
-only = os.environ.get("SKACTIVE_DOCS_ONLY")
 root_doc = only or "index"
 include_patterns = [f"{only}.*"] if only else ["**"]
 exclude_patterns = ["_build", "gallery", "auto_gallery/**.ipynb"]

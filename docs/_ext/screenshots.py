@@ -6,7 +6,7 @@ A page of the site runs a command, answers texts, and shows what the browser sho
 
     label("skactive label mail.csv --text text --label topic", n=12, answer=topics.get)
 
-Without Chromium a sentence takes the place of a picture; with CI=true this is an error.
+`site_needs` names these functions, so that a build without Chromium ends at once.
 The picture of the README is made by `python docs/_ext/screenshots.py`.
 """
 
@@ -24,6 +24,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from IPython.display import Image, display
+from site_needs import find_browser
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -99,8 +100,7 @@ def make_reviews():
 
 def show_several_classes():
     """Show a picture of the page that asks for several classes per text."""
-    if has_chromium():
-        display(draw(draw_several_classes))
+    display(draw(draw_several_classes))
 
 
 def draw(scene):
@@ -133,8 +133,6 @@ def label(command, *, n=0, answer=None, wait=None, start=None, finish=False):
         Whether to press Finish after the picture, show the end as well, and print what
         the command prints.
     """
-    if not has_chromium():
-        return
     with open_camera() as camera, run_page(command) as (url, process, log):
         camera.open(url)
         if start:
@@ -200,22 +198,6 @@ def run_page(command):
         finally:
             process.kill()
             process.wait()
-
-
-def has_chromium():
-    """Return whether there is Chromium, and say so otherwise."""
-    if find_browser() and shutil.which("chromedriver"):
-        return True
-    if os.environ.get("CI") == "true":
-        raise RuntimeError("The pictures of the page need chromium and chromedriver.")
-    print("There is no picture here: the build found no chromium and no chromedriver.")
-    return False
-
-
-def find_browser():
-    """Return the path of Chromium or None."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next(filter(None, map(shutil.which, names)), None)
 
 
 @contextmanager

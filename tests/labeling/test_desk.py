@@ -769,7 +769,7 @@ def test_wait_returns_when_something_changes(desk):
     assert desk.wait(version, 0.01) == version
     thread = threading.Thread(target=_label, args=(desk, 1))
     thread.start()
-    assert desk.wait(version, 20) != version
+    assert desk.wait(version, 120) != version
     thread.join()
 
 

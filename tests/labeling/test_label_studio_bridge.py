@@ -494,6 +494,18 @@ def test_the_predictions_are_those_of_the_model(site):
     ]
 
 
+def test_two_folders_of_a_project_predict_nothing_for_the_same_tasks(site):
+    def find_blind(bridge):
+        return [bridge.is_blind({"id": i}, text) for i, text in enumerate(TEXTS, 1)]
+
+    blind = find_blind(site.bridge())
+    assert any(blind)
+    assert not all(blind)
+    other = site.bridge(folder=site.folder.with_name("other"))
+    assert find_blind(other) == blind
+    assert other.is_blind({"id": len(TEXTS) + 1}, "a task that was not read yet")
+
+
 def test_the_next_batch_follows_what_is_left_of_the_last_one(alone):
     bridge = alone.bridge(left=2)
     bridge.push()

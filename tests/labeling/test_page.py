@@ -103,7 +103,7 @@ def test_label_by_keyboard_with_a_killed_server(window, tmp_path, free_port):
     try:
         page = Page(window, f"http://127.0.0.1:{free_port}/{TOKEN}/")
         typed = _label_by_keyboard(page, served, truth, 20)
-        assert served.process.wait(30) == 0
+        assert served.process.wait(600) == 0
     finally:
         served.kill()
     rows = _read_csv(tmp_path / "labels.csv")
@@ -699,11 +699,13 @@ def test_the_last_text(open_page):
 
 
 def test_the_seconds_of_an_answer_are_measured(open_page):
+    begun = time.monotonic()
     page = open_page()
     time.sleep(0.5)
     page.go("1")
     (id,) = page.desk.session.labels
-    assert 0.4 <= page.desk.session.state.answers[id].seconds <= 30
+    most = time.monotonic() - begun + 0.1  # another clock, and rounded
+    assert 0.4 <= page.desk.session.state.answers[id].seconds <= most
 
 
 def _resize(page, width, height, scale=1):

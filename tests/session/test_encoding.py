@@ -11,6 +11,8 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner
 from skactive.labeling import Desk
 
+WAIT = 120.0  # seconds, for what takes a fraction of one
+
 
 class SlowFeatures(TransformerMixin, BaseEstimator):
     """Features that need no training, and that wait until the test lets them go on."""
@@ -32,7 +34,7 @@ class SlowFeatures(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         if threading.current_thread() is not threading.main_thread():
-            self.gate.wait(10)
+            self.gate.wait(WAIT)
         type(self).seen.update(dict.fromkeys(X))
         return np.array([[len(text), text.count("a")] for text in X], dtype=float)
 
@@ -52,7 +54,7 @@ def learner():
 
 def _wait_until_encoded(session):
     SlowFeatures.gate.set()
-    session.models._encoder._thread.join(10)
+    session.models._encoder._thread.join(WAIT)
     assert session.models.encoded == 1
 
 
@@ -140,7 +142,7 @@ def test_all_is_encoded_only_when_all_items_are_marked(open_session, learner, te
 
     encoder.ready = encoder.ready.view(Watched)
     SlowFeatures.gate.set()
-    encoder._thread.join(10)
+    encoder._thread.join(WAIT)
     assert shares == [0, 256 / 300]
     assert encoder.share == 1
     assert encoder.find_ready() is None
@@ -161,7 +163,7 @@ def test_an_error_of_the_features_is_raised_where_they_are_needed(
 
     monkeypatch.setattr(SlowFeatures, "transform", fail)
     session = open_session(texts, learner=learner, encode="background")
-    session.models._encoder._thread.join(10)
+    session.models._encoder._thread.join(WAIT)
     with pytest.raises(RuntimeError, match="no features"):
         session.ask()
 
@@ -182,7 +184,7 @@ def test_an_error_of_the_features_is_known_at_once_and_raised_once(
     session = open_session(
         texts, learner=learner, refit="background", encode="background"
     )
-    session.models._encoder._thread.join(10)
+    session.models._encoder._thread.join(WAIT)
     assert str(session.models.encoding_error) == "a bad text"
     assert session.models.encoded == 1
     with pytest.raises(ValueError, match="a bad text") as caught:
@@ -198,7 +200,7 @@ def test_only_items_whose_features_failed_have_none(
     session = open_session(
         texts, learner=learner, refit="background", encode="background"
     )
-    session.models._encoder._thread.join(10)
+    session.models._encoder._thread.join(WAIT)
     ready = session.models._encoder.ready
     assert not ready[7]
     assert ready.sum() == 300 - 256
@@ -212,7 +214,7 @@ def test_a_front_end_shows_an_error_of_the_features(
         texts, learner=learner, refit="background", encode="background"
     )
     with Desk(session) as desk:
-        session.models._encoder._thread.join(10)
+        session.models._encoder._thread.join(WAIT)
         assert "ValueError: a bad text" in desk.state()["model"]["error"]
         assert len(desk.next("a tab")) == 2  # people go on
 
