@@ -67,7 +67,7 @@ def test_the_token_of_the_environment(serve, monkeypatch, capsys):
 
     def work(url):
         assert _ask(url).json()["labels"] == ["like"]
-        assert _ask(url, "another").status_code == 403
+        assert _ask(url, "another").status_code == 401
 
     assert serve(work, "--token-env", "MY_TOKEN") == 0
     printed = capsys.readouterr().err

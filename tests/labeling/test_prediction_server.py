@@ -100,18 +100,22 @@ def test_pairs(make_client):
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [
-        {"Authorization": ""},
-        {"Authorization": f"Bearer {TOKEN}x"},
-        {"Authorization": "Bearer é".encode()},
-        {"Host": "evil.example"},
-        {"Origin": "http://evil.example"},
-    ],
+    "given", ["", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer é".encode()]
 )
-def test_requests_without_the_token_or_from_elsewhere_are_refused(client, headers):
+def test_requests_without_the_token_are_asked_for_it(client, given):
+    headers = {"Authorization": given}
+    response = client.post("/predict", json={"texts": ["a"]}, headers=headers)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert "labels" not in response.text
+
+
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+def test_requests_from_elsewhere_are_refused(client, header):
+    headers = {header: "http://evil.example"}
     response = client.post("/predict", json={"texts": ["a"]}, headers=headers)
     assert response.status_code == 403
+    assert "www-authenticate" not in response.headers
     assert "labels" not in response.text
 
 
