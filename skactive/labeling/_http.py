@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Self
 
-from .._utils._sklearn import check_count
+from .._utils._checks import check_count
 
 try:
     import uvicorn
