@@ -57,7 +57,7 @@ class OnnxModel:
         """Return the texts of each encoder and the numbers (n, d) of `X`, checked."""
         if not self.columns:
             texts = _as_texts(X, "'X'")
-            return [texts], np.empty((len(texts), 0))
+            return [texts] * len(self._readings), np.empty((len(texts), 0))
         columns, found = _as_columns(X, self.columns), []
         for names in (x["columns"] for x in self._readings):
             cells = [_as_texts(columns[name], f"column {name!r}") for name in names]

@@ -1,6 +1,7 @@
 """The server of predictions: batches, refusals and limits."""
 
 import json
+import re
 import threading
 
 import httpx
@@ -12,14 +13,19 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from starlette.testclient import TestClient
 
+from skactive._utils._labels import predict_labels
 from skactive.labeling import _prediction_server as module
 from skactive.labeling._http import MOST_WAITING
-from skactive.labeling._prediction_server import PredictionServer, make_predict
+from skactive.labeling._prediction_server import PredictionServer
 
 TOKEN = "a-token-for-the-tests"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 TEXTS = ["rain and wind", "a late goal", "snow", "the match", "rain", "a goal"]
 LABELS = ["weather", "sport", "weather", "sport", "weather", "sport"]
+
+
+def make_predict(model, classes, target):
+    return lambda texts: predict_labels(model, texts, classes, target, n_top=None)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +103,29 @@ def test_pairs(make_client):
     assert _post(client, [["a", "b"], ["c", "d"]]).json()["labels"] == ["yes", "yes"]
     assert seen == [("a", "b"), ("c", "d")]
     assert "must hold pairs of texts, got 'a' at 0" in _post(client, ["a"]).text
+
+
+def test_rows_of_a_table(make_client):
+    def check(rows):
+        if any(set(row) != {"text", "n"} for row in rows):
+            raise ValueError("no row of the table")
+
+    seen = []
+
+    def predict(rows):
+        seen.extend(rows)
+        return ["yes"] * len(rows), [1.0] * len(rows), [[]] * len(rows)
+
+    client = make_client(predict, check_rows=check)
+    rows = [{"text": "a", "n": 1}, {"text": "b", "n": 2.5}]
+    response = client.post("/predict", json={"rows": rows})
+    assert response.json()["labels"] == ["yes", "yes"]
+    assert seen == rows
+    for body in ({"rows": [{"text": "a"}]}, {"texts": ["a"]}, {"rows": rows, "x": 1}):
+        response = client.post("/predict", json=body)
+        assert response.status_code == 400
+        assert re.search('no row of the table|with "rows"', response.json()["error"])
+    assert seen == rows
 
 
 @pytest.mark.parametrize(
