@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 try:
     from filelock import FileLock, SoftFileLock, Timeout
 except ImportError:  # where an export predicts, nothing needs a lock
-    FileLock = None
+    FileLock = None  # type: ignore[misc,assignment]
 
 BLOCK_ROWS = 8192  # that are read, written or predicted at a time
 BLOCK_BYTES = 2**23

@@ -11,7 +11,7 @@ from .._utils._sklearn import StrOptions, validate_params
 from ._card import make_card
 from ._folder import CARD, new_folder
 
-_OPSET, _LETTERS = 17, "abcdefghijklmnopqrstuvwxyz"
+_OPSET = 17
 _ROWS = {
     "input_ids": "ids",
     "attention_mask": "attention_mask",
@@ -166,9 +166,7 @@ def _write_graph(graph, path):
 
     names = list(graph.inputs)
     raw, options = os.fspath(path.with_suffix(".raw")), SessionOptions()
-    # The numbers of tokens of two encoders differ.
-    axes = {name: {0: "texts", 1: "tokens" + name.strip(_LETTERS)} for name in names}
-    axes |= {"numbers": {0: "texts"}}
+    axes = {name: [0, 1] for name in names} | {"numbers": [0], "outputs": [0]}
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of constants, which the comparison finds
         # The exporter of torch.export takes 20 times as long, for the same graph.
@@ -179,7 +177,7 @@ def _write_graph(graph, path):
             dynamo=False,
             input_names=names,
             output_names=["outputs"],
-            dynamic_axes={**axes, "outputs": {0: "texts"}},
+            dynamic_axes=axes,
             opset_version=_OPSET,
         )
         # Weights that two encoders share are stored once.
