@@ -24,9 +24,14 @@ class OnnxModel:
             raise ImportError(f"{exc}: `pip install onnxruntime tokenizers`") from exc
         options = SessionOptions()
         options.intra_op_num_threads = n_threads or 0  # 0 means all cores
-        self._config = json.loads(Path(folder, "config.json").read_bytes())
-        self.target, self.classes = self._config["target"], self._config["classes"]
-        self._tokenizer = Tokenizer.from_file(str(Path(folder, "tokenizer.json")))
+        config = self._config = json.loads(Path(folder, "config.json").read_bytes())
+        self.target, self.classes = config["target"], config["classes"]
+        self._readings = config.get("readings", [config])  # skactive 0.2.0 had one
+        self._numbers = config.get("numbers", {})
+        names = [name for x in self._readings for name in x.get("columns", ())]
+        self.columns = list(dict.fromkeys([*names, *self._numbers]))
+        files = [x.get("tokenizer", "tokenizer.json") for x in self._readings]
+        self._tokenizers = [Tokenizer.from_file(str(Path(folder, x))) for x in files]
         self._session = InferenceSession(str(Path(folder, "model.onnx")), options)
 
     def predict(self, X: Any) -> list:
@@ -48,43 +53,93 @@ class OnnxModel:
             raise TypeError("predict_proba needs classes; this model predicts numbers.")
         return self._run(X)
 
+    def read(self, X: Any) -> tuple:
+        """Return the texts of each encoder and the numbers (n, d) of `X`, checked."""
+        if not self.columns:
+            texts = _as_texts(X, "'X'")
+            return [texts] * len(self._readings), np.empty((len(texts), 0))
+        columns, found = _as_columns(X, self.columns), []
+        for names in (x["columns"] for x in self._readings):
+            cells = [_as_texts(columns[name], f"column {name!r}") for name in names]
+            found.append(list(zip(*cells, strict=True)) if names[1:] else cells[0])
+        items = self._numbers.items()
+        numbers = [_as_numbers(name, columns[name], gaps) for name, gaps in items]
+        return found, np.array(numbers).reshape(len(numbers), len(found[0])).T
+
     def _run(self, X):
         """Return the outputs (n, k). Texts of similar length share a batch."""
-        texts = [self._prepare(text) for text in _as_texts(X)]
-        special = self._config["special_tokens"]
-        outputs = np.empty((len(texts), len(self.classes) or 1), dtype=np.float32)
-        for start in range(0, len(texts), _TEXTS):
-            chunk = texts[start : start + _TEXTS]
-            found = self._tokenizer.encode_batch(chunk, add_special_tokens=special)
-            order = np.argsort([-len(each.ids) for each in found], kind="stable")
+        texts, numbers = self.read(X)
+        outputs = np.empty((len(numbers), len(self.classes) or 1), dtype=np.float32)
+        for start in range(0, len(outputs), _TEXTS):
+            chunks = [part[start : start + _TEXTS] for part in texts]
+            found = list(map(_encode, self._tokenizers, self._readings, chunks))
+            sizes = np.max([[len(x.ids) for x in part] for part in found], axis=0)
+            order = np.argsort(-sizes, kind="stable")
             while len(order):
-                size = max(1, _TOKENS // max(1, len(found[order[0]].ids)))
+                size = max(1, _TOKENS // max(1, sizes[order[0]]))
                 batch, order = order[:size], order[size:]
-                outputs[start + batch] = self._run_batch([found[i] for i in batch])
+                feed = {"numbers": numbers[start + batch]}
+                for i, part in enumerate(found):
+                    end = f"_{i}" if i else ""
+                    feed |= _pad([part[j] for j in batch], self._readings[i], end)
+                feed = {x.name: feed[x.name] for x in self._session.get_inputs()}
+                outputs[start + batch] = self._session.run(None, feed)[0]
         return outputs
 
-    def _prepare(self, text):
-        """Put the prompt before a text, or the first of a pair; lower its case."""
-        parts = text if isinstance(text, tuple) else (text,)
-        parts = self._config["prompt"] + parts[0], *parts[1:]
-        parts = [part.lower() for part in parts] if self._config["lower"] else parts
-        return tuple(parts) if len(parts) == 2 else parts[0]
 
-    def _run_batch(self, encodings):
-        """Return the outputs (b, k) of texts, the longest first."""
-        limit, pad_id = self._config["max_length"], self._config["pad_id"]
-        rows = [each.ids[:limit] or [pad_id] for each in encodings]
-        ids = np.full((len(rows), len(rows[0])), pad_id, dtype=np.int64)
-        mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)], mask[i, : len(row)] = row, 1
-            types[i, : len(row)] = encodings[i].type_ids[:limit] or 0
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        feed = {each.name: feed[each.name] for each in self._session.get_inputs()}
-        return self._session.run(None, feed)[0]
+def _encode(tokenizer, reading, texts):
+    """Return encodings of texts: with a prompt before each, or before each pair."""
+    prompt, rows = reading["prompt"], []
+    for text in texts:
+        parts = [text] if isinstance(text, str) else list(text)
+        parts[0] = prompt + parts[0]
+        parts = [part.lower() for part in parts] if reading["lower"] else parts
+        rows.append(tuple(parts) if parts[1:] else parts[0])
+    specials = reading["special_tokens"]
+    return tokenizer.encode_batch(rows, add_special_tokens=specials)
 
 
-def _as_texts(X):
+def _pad(encodings, reading, end):
+    """Return the inputs (b, t) of an encoder, whose names end in `end`."""
+    limit, pad_id = reading["max_length"], reading["pad_id"]
+    rows = [each.ids[:limit] or [pad_id] for each in encodings]
+    ids = np.full((len(rows), max(map(len, rows))), pad_id, dtype=np.int64)
+    mask, types = np.zeros_like(ids), np.zeros_like(ids)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)], mask[i, : len(row)] = row, 1
+        types[i, : len(row)] = encodings[i].type_ids[:limit] or 0
+    names = f"input_ids{end}", f"attention_mask{end}", f"token_type_ids{end}"
+    return dict(zip(names, (ids, mask, types), strict=True))
+
+
+def _as_columns(X, names):
+    """Return the columns of a list of rows, a dict or a data frame as lists."""
+    is_rows = isinstance(X, list | tuple)
+    try:
+        columns = {x: [row[x] for row in X] if is_rows else list(X[x]) for x in names}
+    except (LookupError, TypeError, ValueError) as exc:
+        raise TypeError(
+            "'X' must be a data frame, a dict of columns, or a list of rows, dicts, "
+            f"with {', '.join(map(repr, names))}; got {type(X).__name__} ({exc!r})."
+        ) from exc
+    if len(set(map(len, columns.values()))) > 1:
+        raise ValueError("'X' must hold columns of one length. Complete its rows.")
+    return columns
+
+
+def _as_numbers(name, cells, gaps):
+    """Return numbers (n,); None and NaN are `gaps`, where the model fills them."""
+    try:
+        found = np.array([np.nan if x is None else float(x) for x in cells])
+        bad = np.isinf(found) | (np.isnan(found) & (not gaps))
+        if bad.any():
+            raise ValueError(f"{cells[bad.argmax()]!r} at position {bad.argmax()}")
+    except (TypeError, ValueError, OverflowError) as exc:
+        raise ValueError(f"column {name!r} must hold finite numbers: {exc}.") from exc
+    return found
+
+
+def _as_texts(X, name):
     """Return the texts of a list, pairs as tuples, or raise an error."""
     if isinstance(X, str | bytes | dict) or not hasattr(X, "__iter__"):
         raise TypeError(f"'X' must be a list of texts, got {type(X).__name__}.")
@@ -95,8 +150,8 @@ def _as_texts(X):
             "".join(text if is_pair else (text,)).encode()
         except (TypeError, UnicodeEncodeError) as exc:  # the latter: half a character
             raise (TypeError if isinstance(exc, TypeError) else ValueError)(
-                f"'X' must hold texts of valid Unicode, or pairs of them, got {text!r} "
-                f"at position {i}. Convert it, or leave it out."
+                f"{name} must hold texts of valid Unicode, or pairs of them, got "
+                f"{text!r} at position {i}. Convert it, or leave it out."
             ) from exc
     return texts
 
@@ -116,7 +171,8 @@ def load(folder: str | os.PathLike, *, n_threads: int | None = None) -> OnnxMode
     model : object
         Its `predict(X)` returns a list with a class, a list of classes or a number for
         each text or pair, and `predict_proba(X)` the probabilities (n, k) of `classes`.
-        `target` is "single-label", "multi-label" or "regression".
+        `target` is "single-label", "multi-label" or "regression". Where `columns` names
+        columns, `X` is a data frame, a dict of columns, or a list of rows, dicts.
 
     Raises
     ------

@@ -112,8 +112,10 @@ def _find_private_imports(path, tree):
         if not node.level or not parts or any(map(Path.is_dir, folders)):
             continue
         if parts[0] != _room(path) and (PACKAGE / parts[0]).is_dir():
-            names = {alias.name for alias in node.names} - _listed(parts[0])
-            hits |= {f"{_room(path)}: {parts[0]}.{name}" for name in names}
+            names = {alias.name for alias in node.names}
+            if len(parts) == 1:  # not a module of the folder, whatever it lists
+                names -= _listed(parts[0])
+            hits |= {f"{_room(path)}: {'.'.join(parts)}.{name}" for name in names}
     return hits
 
 
@@ -298,8 +300,16 @@ def test_a_module_imports_from_another_folder_what_this_lists():
 
 def test_an_import_of_a_private_name_would_be_found():
     path = PACKAGE / "stopping" / "_base.py"
-    tree = ast.parse("from ..view._query import PoolQuery\nfrom ..view import PoolView")
-    assert _find_private_imports(path, tree) == {"stopping: view.PoolQuery"}
+    lines = (
+        "from ..view._query import PoolQuery",
+        "from ..view._pool_view import PoolView",  # though the folder lists it
+        "from ..view import PoolView, _other",
+    )
+    assert _find_private_imports(path, ast.parse("\n".join(lines))) == {
+        "stopping: view._query.PoolQuery",
+        "stopping: view._pool_view.PoolView",
+        "stopping: view._other",
+    }
 
 
 def test_no_two_classes_have_one_name():

@@ -16,8 +16,13 @@ import zlib
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from filelock import FileLock, SoftFileLock, Timeout
+try:
+    from filelock import FileLock, SoftFileLock, Timeout
+except ImportError:  # where an export predicts, nothing needs a lock
+    FileLock = None  # type: ignore[misc,assignment]
 
+BLOCK_ROWS = 8192  # that are read, written or predicted at a time
+BLOCK_BYTES = 2**23
 _open = os.open
 _write = os.write
 _fsync = os.fsync

@@ -119,7 +119,8 @@ def _stage(path):
     lock = None
     try:
         folder.mkdir(0o700)
-        lock = Lock(folder / "lock", f"the writing of {str(path)!r}")
+        if _files.FileLock is not None:
+            lock = Lock(folder / "lock", f"the writing of {str(path)!r}")
         yield folder / path.name
     finally:
         _remove(folder, lock)
@@ -127,7 +128,8 @@ def _stage(path):
 
 def _sweep(path):
     """Remove what killed processes left of the same file."""
-    for folder in path.parent.glob(f".{escape(path.name)}.????????.tmp"):
+    found = path.parent.glob(f".{escape(path.name)}.????????.tmp")
+    for folder in found if _files.FileLock is not None else ():
         with suppress(LockedError, OSError):  # one that is under way
             _remove(folder, Lock(folder / "lock", ""))
 

@@ -10,13 +10,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from ._files import LineWriter, read_lines, write_all
+from ._files import BLOCK_BYTES, BLOCK_ROWS, LineWriter, read_lines, write_all
 from ._fingerprint import hash_utf8
 from ._hash_index import find_repeated
 from ._mapped import Blocks, open_array
 
-BLOCK_ROWS = 8192  # that are read, written or predicted at a time
-BLOCK_BYTES = 2**23
 _MAX_RESIDENT = 2**26  # bytes that are read before their pages are released
 
 

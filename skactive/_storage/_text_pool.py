@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._utils._sklearn import check_count
+from ._files import BLOCK_ROWS
 from ._fingerprint import hash_items
 from ._hash_index import HashIndex
-from ._text_file import BLOCK_ROWS, TextFile, as_array, take
+from ._text_file import TextFile, as_array, take
 
 
 class TextPool(Sequence):

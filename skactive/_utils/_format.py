@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 _ALIGN = {"numbers": str.rjust, "text": str.ljust}
 
 
@@ -39,6 +41,16 @@ def brief(value, most=100):
     if "\n" in text or len(text) > most:
         text = " ".join(text.split())
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def list_best(names, proba, n_top):
+    """Return the best pairs of name and probability per row of `proba` (n, k)."""
+    best = np.argsort(-proba, axis=1, kind="stable")[:, :n_top]
+    values = np.take_along_axis(proba, best, axis=1).tolist()
+    return [
+        [[names[j], p] for j, p in zip(row, ps, strict=True)]
+        for row, ps in zip(best.tolist(), values, strict=True)
+    ]
 
 
 def list_some(values, shown=5, show=str):

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
-from ._format import brief, list_some
+from ._format import brief, list_best, list_some
 from ._sklearn import num_samples
 
 _INDICATOR = (
@@ -400,13 +400,3 @@ def _predict_several(model, X, n, classes, n_top):
     proba = np.asarray(proba)[:, :k]
     scores = np.maximum(proba, 1 - proba).min(axis=1).tolist()
     return labels, scores, list_best(names, proba, n_top)
-
-
-def list_best(names, proba, n_top):
-    """Return the best pairs of name and probability per row of `proba` (n, k)."""
-    best = np.argsort(-proba, axis=1, kind="stable")[:, :n_top]
-    values = np.take_along_axis(proba, best, axis=1).tolist()
-    return [
-        [[names[j], p] for j, p in zip(row, ps, strict=True)]
-        for row, ps in zip(best.tolist(), values, strict=True)
-    ]

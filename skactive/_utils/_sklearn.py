@@ -1,6 +1,5 @@
 """The only file that imports private parts of scikit-learn; checks of arguments."""
 
-import os
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -26,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data as _validate_data
 
-from ._format import brief
+from ._checks import check_bool, check_count, check_option, check_path
 
 __all__ = [
     "BaseComposition",
@@ -37,6 +36,10 @@ __all__ = [
     "QuickParamsMixin",
     "RealNotInt",
     "StrOptions",
+    "check_bool",
+    "check_count",
+    "check_option",
+    "check_path",
     "check_sample_weight",
     "fit_context",
     "is_linear_classifier",
@@ -287,45 +290,6 @@ def check_sample_weight(sample_weight, X, **params):
     """Call the private function of this name; an error names the weights."""
     with naming("sample_weight"):
         return _check_sample_weight(sample_weight, X, **params)
-
-
-def check_bool(name, value):
-    """Raise a TypeError unless a value is True or False; "no" would be true."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name!r} must be True or False, got {brief(value)}.")
-
-
-def check_path(name, value):
-    """Raise a TypeError unless a value is a str or path-like, a ValueError for ""."""
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name!r} must be a str or path-like, got {brief(value)}.")
-    if os.fspath(value) == "":
-        raise ValueError(
-            f"{name!r} must name a file or folder, got ''. Pass '.' for the working "
-            "directory."
-        )
-
-
-def check_count(name, value, least=1, most=None):
-    """Return a value as int; raise a ValueError unless it is an int from least to most.
-
-    `most` is the largest value, if there is one.
-    """
-    is_int = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_int or value < least or (most is not None and value > most):
-        bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name!r} must be an int {bound}, got {brief(value)}.")
-    return int(value)
-
-
-def check_option(name, value, options):
-    """Raise a ValueError that lists the options unless a value is one of them."""
-    known = tuple(options)
-    if not isinstance(value, str | None) or value not in known:
-        raise ValueError(
-            f"{name!r} must be one of {', '.join(map(repr, known))}, got "
-            f"{brief(value)}."
-        )
 
 
 def tag_text_transformer(tags):

@@ -5,6 +5,7 @@ from traceback import walk_tb
 
 import numpy as np
 
+from ._checks import refuse_surrogates as refuse_surrogates
 from ._containers import (
     NothingToAskError,
     as_container,
@@ -150,25 +151,6 @@ def _raised_in_sklearn(exc):
     """Whether the innermost frame of an error is in scikit-learn."""
     frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
     return frames[-1].f_globals.get("__name__", "").startswith("sklearn.")
-
-
-def refuse_surrogates(texts, *, name="X"):
-    """Raise a ValueError for half of a surrogate pair, which no tokenizer accepts."""
-
-    def is_broken(text):
-        try:
-            (text if isinstance(text, str) else "".join(text)).encode()
-        except UnicodeEncodeError:
-            return True
-        return False
-
-    bad = [i for i, text in enumerate(texts) if is_broken(text)]
-    if bad:
-        raise ValueError(
-            f"{name!r} must hold valid Unicode, got unpaired surrogates at positions: "
-            f"{list_some(bad)}. Read the file with the encoding it "
-            "was written in, or drop them: text.encode(errors='ignore').decode()."
-        )
 
 
 def _items(X, name):

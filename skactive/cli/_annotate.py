@@ -8,14 +8,14 @@ from .._storage._outputs import find_mode, make_private_folder, write_own
 from ..annotators import ChatAnnotator
 from ..datasets import (
     LabelCells,
+    escape,
     find_dialect,
     free_name,
     is_untyped,
     read_cells,
     write_table,
 )
-from ..session import escape
-from ._model import say
+from ._parser import say
 from ._predict import find_out
 
 CACHE = "machine.jsonl"  # in the folder of a table

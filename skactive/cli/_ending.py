@@ -7,7 +7,7 @@ from contextlib import suppress
 from ..estimation import MeanEstimate
 from ..labeling import show
 from ..session import describe_accuracy
-from ._model import say
+from ._parser import say
 
 LABELS, FEATURES = "Writing the labels", "Reading the texts"
 PREDICTIONS, SAVING = "Predicting the other texts", "Saving the model"

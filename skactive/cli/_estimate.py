@@ -11,7 +11,7 @@ from .._utils._labels import is_missing
 from ..datasets import find_label_cells, read_cells, to_indicator, write_table
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ._label import open_begun
-from ._model import say
+from ._parser import say
 from ._predict import refuse_table
 
 _ESTIMATOR = (

@@ -19,7 +19,6 @@ from ._annotate import CACHE, make_machine, read_classes, say_cost
 from ._encode import add_encoder
 from ._ending import LABELS, PREDICTIONS, SAVING, Ending
 from ._model import (
-    NEEDED,
     ModelSettings,
     encoder_options,
     make_learner,
@@ -27,7 +26,7 @@ from ._model import (
     say,
     train_final,
 )
-from ._parser import make_parser
+from ._parser import NEEDED, make_parser
 
 _NO_CLASSES = (
     "the table names fewer than two classes: add them, or pass --classes A,B,C"

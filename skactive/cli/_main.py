@@ -81,6 +81,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one_line(exc):
+    if isinstance(exc, ModuleNotFoundError) and exc.name:
+        return (
+            f"this needs the package {exc.name.partition('.')[0]}, which is not "
+            "installed: `pip install skactive` installs what every command needs. "
+            "`skactive serve` and `skactive predict` need only onnxruntime, tokenizers "
+            "and numpy for a folder that `skactive export` wrote."
+        )
     return " ".join(str(exc).split()) or type(exc).__name__
 
 

@@ -20,19 +20,13 @@ from ..features import PrecomputedFeatures
 from ..learner import ActiveLearner
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from ..registry import get_strategy
+from ._parser import say
 
 # Fine-tuning was measured with so few classes, and pays from about so many labels.
 _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
 # With 300 and 1,000 labels of 12 classes of GoEmotions, several classes per text, the
 # frozen encoder was better: micro F1 .37 and .38 against .32 and .29.
 _LEAST_OF_SEVERAL = 5000
-
-
-NEEDED = {
-    "single-label": "labels of two classes",
-    "multi-label": "two texts with different classes",
-    "regression": "two different numbers",
-}
 
 
 @dataclass(frozen=True)
@@ -60,11 +54,6 @@ class ModelSettings:
 def one_or_several(names):
     """Return the name of one column, or a list of names."""
     return names[0] if len(names) == 1 else names
-
-
-def say(message, end="\n"):
-    """Print a message that is not the result."""
-    print(message, file=sys.stderr, end=end, flush=True)
 
 
 def encoder_options(settings):

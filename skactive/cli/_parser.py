@@ -1,6 +1,7 @@
-"""The parser of the command line, made from the table commands.toml."""
+"""The parser of the command line, made from commands.toml, and its messages."""
 
 import argparse
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,8 +11,20 @@ _TABLE = Path(__file__).with_name("commands.toml")
 _ONE_OF = {"--classes", "--classes-file"}  # at most one may be named
 
 
+NEEDED = {
+    "single-label": "labels of two classes",
+    "multi-label": "two texts with different classes",
+    "regression": "two different numbers",
+}
+
+
 class UsageError(Exception):
     """An error in the command line."""
+
+
+def say(message, end="\n"):
+    """Print a message that is not the result."""
+    print(message, file=sys.stderr, end=end, flush=True)
 
 
 class Parser(argparse.ArgumentParser):

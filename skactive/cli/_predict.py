@@ -1,38 +1,47 @@
 """The command `predict`: a table with the predictions of a saved model."""
 
 import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from .. import runtime
 from .._storage._outputs import find_mode
-from .._utils._labels import find_target, predict_labels
+from .._utils._format import list_best
 from ..datasets import (
     WRITERS,
-    LabelCells,
+    Column,
+    escape,
     find_dialect,
     free_name,
     is_untyped,
-    load_table,
-    open_pool,
     read_cells,
     write_table,
 )
-from ..labeling import PREDICTED, write_output, write_predictions
-from ..persistence import disarm, load
-from ..session import escape
-from ._model import NEEDED, one_or_several, say
+from ..labeling import PREDICTED, write_output
+from ._parser import NEEDED, say
 
 
 def run_predict(model, file, text, out):
     """Run the command `predict`."""
     source, folder = Path(file).expanduser(), Path(model).expanduser().parent
     out = find_out(out, source, "predicted")
-    about = read_about(model)
-    text = text or about.get("text")
-    if text is None:
-        raise ValueError("argument --text: name the column of texts.")
-    model = load(model)
+    predict, about, exported = open_model(model, forget=source.is_dir())
+    names = text or about.get("text") or ()
+    names = [names] if isinstance(names, str) else list(names)
+    if exported is not None and exported.columns:
+        if text or source.is_dir():
+            raise ValueError(
+                "argument MODEL: this model reads the columns "
+                f"{', '.join(exported.columns)} of one table. Leave --text out, and "
+                "name a file."
+            )
+    elif not 1 <= len(names) <= 2:
+        raise ValueError("argument --text: name the column of texts, or two for pairs.")
     make = _predict_pool if source.is_dir() else _predict_table
-    n, write = make(model, source, out, text, about)
+    n, write = make(partial(predict, n_top=0), source, out, names, about)
     message = write_output(folder, PREDICTED, out, write, find_mode(source))
     if message is not None:
         say(message)
@@ -40,40 +49,80 @@ def run_predict(model, file, text, out):
     return 0
 
 
-def _predict_pool(model, source, out, text, about):
-    """Return the number of texts of a folder, and a function that predicts them.
+def open_model(model, forget):
+    """Return a function that predicts with a model, and what is known of the model.
 
-    No text is in memory longer than its prediction takes.
+    `predict(X, n_top)` returns labels, scores and best classes, see `predict_labels`.
+    The third value is what `skactive.runtime` loaded, or None. With `forget`, no text
+    is in memory longer than its prediction takes.
     """
-    disarm(model, forget=True)
-    pool = open_pool(source, one_or_several(text))
-    target, classes = about.get("target") or find_target(model), about.get("classes")
-    return len(pool), lambda path: write_predictions(path, pool, model, classes, target)
+    path = Path(model).expanduser()
+    if (path / "model.onnx").is_file():  # no other package is needed for these
+        exported = runtime.load(path)
+        columns = exported.columns
+        about = {"target": exported.target, "text": columns, "columns": columns}
+        return partial(_predict_exported, exported), about, exported
+    about = read_about(model)
+    from .._utils._labels import find_target, predict_labels
+    from ..persistence import disarm, load
+
+    loaded = load(model)
+    if forget:
+        disarm(loaded, forget=True)
+    known = about | {"target": about.get("target") or find_target(loaded)}
+    options = {"classes": known.get("classes"), "target": known["target"]}
+    return partial(predict_labels, loaded, **options), known, None
 
 
-def _predict_table(model, source, out, text, about):
+def _predict_exported(model, X, n_top):
+    if model.target == "regression":
+        found = model.predict(X)
+        return found, [None] * len(found), [[] for _ in found]
+    proba = model.predict_proba(X)
+    if model.target == "single-label":
+        scores = proba.max(axis=1)
+    else:
+        scores = np.maximum(proba, 1 - proba).min(axis=1)
+    best = list_best(model.classes, proba, n_top)
+    return model.decide(proba), scores.tolist(), best
+
+
+def _predict_pool(predict, source, out, names, about):
+    """Return the number of texts of a folder, and a function that predicts them."""
+    from ..datasets import open_pool
+    from ..labeling import write_predictions
+
+    pool = open_pool(source, names if len(names) == 2 else names[0])
+    return len(pool), lambda path: write_predictions(path, pool, predict)
+
+
+def _predict_table(predict, source, out, names, about):
     """Return the number of rows of a table, and a function that writes it."""
-    target, classes = about.get("target") or find_target(model), about.get("classes")
-    columns, _, _ = read_cells(source)
-    names = [text] if isinstance(text, str) else text
+    columns, places, place = read_cells(source)
     if new := [name for name in names if name not in columns]:
         raise ValueError(
             f"{str(source)!r} has no column {new[0]!r}. Name its column of texts with "
             f"--text: {', '.join(map(repr, columns))}."
         )
-    X = load_table(source, text=one_or_several(text)).data
-    predicted, scores, _ = predict_labels(model, X, classes, target)
-    if target == "multi-label":
-        label, separator = about.get("label", "label"), about.get("separator")
-        cells = LabelCells(label, separator, source)
-        predicted = list(map(cells.join, predicted))
+    X: Any = {name: columns[name] for name in names}
+    if not about.get("columns"):
+        for name in names:
+            Column(source, name, place).check_texts(columns[name], places)
+        cells = list(X.values())
+        X = cells[0] if len(names) == 1 else list(zip(*cells, strict=True))
+    predicted, scores, _ = predict(X)
+    if about["target"] == "multi-label" and "label" in about:
+        from ..datasets import LabelCells
+
+        join = LabelCells(about["label"], about.get("separator"), source).join
+        predicted = list(map(join, predicted))
     if is_untyped(out):
         predicted = list(map(escape, predicted))
     columns[free_name("prediction", columns)] = predicted
     if scores[0] is not None:
         shown = [round(score, 4) for score in scores]
         columns[free_name("probability", columns)] = shown
-    return len(X), lambda path: write_table(path, columns, **find_dialect(source))
+    return len(places), lambda path: write_table(path, columns, **find_dialect(source))
 
 
 def find_out(out, source, suffix):

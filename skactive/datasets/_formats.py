@@ -8,9 +8,10 @@ from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from .._storage._text_file import BLOCK_BYTES, BLOCK_ROWS
+from .._storage._files import BLOCK_BYTES, BLOCK_ROWS
 
 _BUFFER = 2**20  # bytes of a Parquet column that are read at once
 _csv_lock = threading.RLock()
@@ -188,7 +189,7 @@ def read_records(path):
 
 
 def _open_parquet(path):
-    import pyarrow.parquet as pq
+    pq = import_package("pyarrow.parquet")
 
     def open_file():
         # Not a Dataset, which reads row groups ahead and uses more memory.
@@ -204,7 +205,7 @@ def _open_parquet(path):
 
 
 def _open_arrow(path):
-    import pyarrow as pa
+    pa = import_package("pyarrow")
 
     def open_file():
         # The library datasets of Hugging Face writes the streaming format.
@@ -262,21 +263,23 @@ def _number(batches, columns):
         start = rows.stop
 
 
-def import_openpyxl():
-    """Return the module openpyxl, or raise an ImportError that says how to get it."""
+def import_package(name):
+    """Return a module of another package, or raise an ImportError that names it."""
     try:
-        import openpyxl
+        return import_module(name)
     except ImportError as exc:
+        package = name.partition(".")[0]
+        kind = "Excel" if package == "openpyxl" else "Arrow and Parquet"
         raise ImportError(
-            'Excel files need openpyxl. Install it with `pip install "skactive[excel]"'
-            "`, or use a .csv file."
+            f"{kind} files need {package}. Install it with `pip install {package}`, or "
+            "use a .csv file."
         ) from exc
-    return openpyxl
 
 
 def _open_excel(path):
     try:
-        book = import_openpyxl().load_workbook(path, read_only=True, data_only=True)
+        openpyxl = import_package("openpyxl")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as exc:
         raise ValueError(
             f"{str(path)!r} is damaged, or is not an Excel file: {exc}. Save it again."

@@ -15,7 +15,7 @@ from .._utils._format import list_some
 from .._utils._labels import is_missing
 from .._utils._sklearn import StrOptions, validate_params
 from ._formats import is_untyped
-from ._reader import read_cells
+from ._reader import Column, read_cells
 
 _MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
@@ -141,7 +141,8 @@ def load_table(
             raise ValueError(f"{option!r} needs labels: name their column as 'label'.")
     path = Path(path)
     columns, places, place = read_cells(path, list(dict.fromkeys([*texts, *labels])))
-    column = _Column(path, label if isinstance(label, str) else tuple(labels), place)
+    name = label if isinstance(label, str) else tuple(labels)
+    column = Column(path, name, place)
     target: Any = None
     names = cells = None
     if labels:
@@ -153,15 +154,15 @@ def load_table(
             raise ValueError(f"{column.shown} holds no label.")
         columns = {name: [columns[name][i] for i in kept] for name in texts}
         target, places = [target[i] for i in kept], [places[i] for i in kept]
-    for name in texts:
-        _Column(path, name, place).check_texts(columns[name], places)
+    for each in texts:
+        Column(path, each, place).check_texts(columns[each], places)
     if labels and missing_labels != "keep":
         advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
         column.check_filled(target, places, is_missing, advice)
     if cells is not None:
         target, names = to_indicator(target, labels if cells.several else None)
     elif labels:
-        target = column.read_labels(target, places)
+        target = _read_labels(target, path, name, places, place)
         target, names = _to_target(target, missing_labels == "keep")
     data = columns[texts[0]]
     if len(texts) == 2:
@@ -211,52 +212,20 @@ def _name_columns(text, label):
     return texts, labels
 
 
-class _Column:
-    """A column of a file, for checks; `name` can be a tuple of several."""
-
-    def __init__(self, path, name, place):
-        self._path, self._name, self._place = path, name, place
-        self.shown = f"column {name!r} of {str(path)!r}"
-
-    def check_filled(self, values, places, is_missing, advice):
-        """Raise a ValueError that names the rows without a value."""
-        missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
-        if missing:
-            raise ValueError(
-                f"{self.shown} has no value at {len(missing)} of {len(values)} rows: "
-                f"{self._place} {list_some(missing)}. {advice}"
-            )
-
-    def check_texts(self, values, places):
-        """Raise a ValueError that names the rows without a text."""
-        advice = "Fill these rows or leave them out of the file."
-        self.check_filled(values, places, _is_missing, advice)
-        odd = [i for i, value in enumerate(values) if not isinstance(value, str)]
-        if odd:
-            raise ValueError(
-                f"{self.shown} must hold text, got {type(values[odd[0]]).__name__} at "
-                f"{self._place} {list_some([places[i] for i in odd])}. Name a column "
-                "of texts."
-            )
-
-    def read_labels(self, values, places):
-        """Return labels of one type; None stays."""
-        known = [i for i, value in enumerate(values) if not is_missing(value)]
-        labels, at = [values[i] for i in known], [places[i] for i in known]
-        where = self._name, self._path, at, self._place
-        if labels:
-            labels = _one_type(labels, *where)
-        if is_untyped(self._path):
-            labels = as_numbers(labels)
-        check_finite(labels, *where)
-        read = [None] * len(values)
-        for i, label in zip(known, labels, strict=True):
-            read[i] = label
-        return read
-
-
-def _is_missing(value):
-    return value is None or value != value  # NaN differs from itself
+def _read_labels(values, path, name, places, place):
+    """Return labels of one type; None stays. `name` can be a tuple of columns."""
+    known = [i for i, value in enumerate(values) if not is_missing(value)]
+    labels, at = [values[i] for i in known], [places[i] for i in known]
+    where = name, path, at, place
+    if labels:
+        labels = _one_type(labels, *where)
+    if is_untyped(path):
+        labels = as_numbers(labels)
+    check_finite(labels, *where)
+    read = [None] * len(values)
+    for i, label in zip(known, labels, strict=True):
+        read[i] = label
+    return read
 
 
 def as_numbers(cells):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._utils._format import list_some
 from ._formats import (
     OPENERS,
     POOL_FORMATS,
@@ -240,8 +241,6 @@ class Part:
 @contextmanager
 def _named_errors(name):
     """Name the file in the errors of libraries."""
-    import pyarrow as pa
-
     try:
         yield
     except UnicodeDecodeError as exc:
@@ -249,13 +248,48 @@ def _named_errors(name):
             f"{name!r} is not UTF-8 text (byte {exc.start}). Convert it, for example "
             "with `iconv -f latin1 -t utf-8`."
         ) from exc
-    except (pa.ArrowException, OSError, OverflowError) as exc:
-        if isinstance(exc, FileNotFoundError | PermissionError):
+    except Exception as exc:
+        is_arrow = type(exc).__module__.startswith("pyarrow")
+        is_fault = is_arrow or isinstance(exc, OSError | OverflowError)
+        if not is_fault or isinstance(exc, FileNotFoundError | PermissionError):
             raise
         raise ValueError(
             f"{name!r} is damaged, or its content is not what its suffix says: "
             f"{' '.join(str(exc).split())[:500]}. Write it again."
         ) from exc
+
+
+class Column:
+    """A column of a file, for checks; `name` can be a tuple of several."""
+
+    def __init__(self, path, name, place):
+        self._place = place
+        self.shown = f"column {name!r} of {str(path)!r}"
+
+    def check_filled(self, values, places, is_missing, advice):
+        """Raise a ValueError that names the rows without a value."""
+        missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
+        if missing:
+            raise ValueError(
+                f"{self.shown} has no value at {len(missing)} of {len(values)} rows: "
+                f"{self._place} {list_some(missing)}. {advice}"
+            )
+
+    def check_texts(self, values, places):
+        """Raise a ValueError that names the rows without a text."""
+        advice = "Fill these rows or leave them out of the file."
+        self.check_filled(values, places, _is_missing, advice)
+        odd = [i for i, value in enumerate(values) if not isinstance(value, str)]
+        if odd:
+            raise ValueError(
+                f"{self.shown} must hold text, got {type(values[odd[0]]).__name__} at "
+                f"{self._place} {list_some([places[i] for i in odd])}. Name a column "
+                "of texts."
+            )
+
+
+def _is_missing(value):
+    return value is None or value != value  # NaN differs from itself
 
 
 def find_positions(columns, names, path):

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from .._storage._files import write_atomic
-from ._formats import import_openpyxl
+from ._formats import import_package
 
 
 def check_folder(path):
@@ -52,12 +52,28 @@ def free_name(name, columns):
     return name
 
 
+def escape(cell):
+    """Return a text that no spreadsheet runs as a formula; :func:`unescape` undoes it.
+
+    A text gets an apostrophe in front if it begins with one of ``= + - @``, a tab or a
+    line break, or with apostrophes before one of these. Other cells are unchanged.
+    """
+    is_formula = isinstance(cell, str) and _FORMULA.match(cell)
+    return f"'{cell}" if is_formula else cell
+
+
+def unescape(cell):
+    """Undo :func:`escape`."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
 def find_unwritable(text, suffix):
     """Return the first character of a text that a format cannot hold, or None."""
     found = re.search(_UNWRITABLE.get(suffix, _HALVES), text)
     return None if found is None or suffix in (".jsonl", ".ndjson") else found[0]
 
 
+_FORMULA = re.compile(r"'*(?![+-][\d.]+\Z)[=+\-@\t\r\n]")  # and no number
 _HALVES = "[\ud800-\udfff]"  # of characters
 _UNWRITABLE = {
     ".tsv": f"[\t\r\n]|{_HALVES}",
@@ -104,8 +120,7 @@ def _to_jsonl(columns):
 
 
 def _to_parquet(columns):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa, pq = map(import_package, ("pyarrow", "pyarrow.parquet"))
 
     stream = io.BytesIO()
     try:
@@ -119,7 +134,7 @@ def _to_parquet(columns):
 
 
 def _to_excel(columns):
-    openpyxl = import_openpyxl()
+    openpyxl = import_package("openpyxl")
     rows = [list(columns), *_flat_rows(columns)]
     for number, row in enumerate(rows, start=1):
         for name, value in zip(columns, row, strict=True):

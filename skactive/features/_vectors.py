@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .._storage._files import BLOCK_ROWS
 from .._storage._fingerprint import hash_ids
 from .._storage._hash_index import HashIndex
 from .._storage._mapped import Blocks, FileRows, map_file, open_array
-from .._storage._text_file import BLOCK_ROWS
 from ._folder import JOURNAL, KEYS, MANIFEST, ROWS, is_folder, open_folder
 
 _MOST_OPEN = 4

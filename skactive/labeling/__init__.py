@@ -1,19 +1,19 @@
 """Front ends of a labeling session: a local page, a terminal and a notebook widget."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..session import Desk
+if TYPE_CHECKING:
+    from ..session import Desk
 
 # The front ends are imported when they are used, since their packages are extras. The
 # command line uses the names that are not in `__all__`.
 _HOME = {
+    "Desk": ".session",
     "LabelingApp": "_terminal",
     "LabelingWidget": "_widget",
     "serve": "_server",
     "PredictionServer": "_prediction_server",
-    "make_exported_predict": "_prediction_server",
-    "make_predict": "_prediction_server",
     "Project": "_project",
     "StartDesk": "_start",
     "open_page": "_server",

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Self
 
-from .._utils._sklearn import check_count
+from .._utils._checks import check_count
 
 try:
     import uvicorn
@@ -234,7 +234,7 @@ class Guard:
         await app(scope, receive, send_safely)
 
     def _refuse(self, scope):
-        """Return the status and content of a refusal, or None."""
+        """Return the status, content and headers of a refusal, or None."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
         if self.hosts and not {host, host.rpartition(":")[0]} & {*self.hosts}:
@@ -242,5 +242,6 @@ class Guard:
         if origin and origin != f"http://{host}":
             return 403, {"error": "The request comes from another page."}
         if not self.has_token(scope, headers):
-            return 403, {"error": "The token of this server is missing."}
+            content = {"error": "The token of this server is missing or wrong."}
+            return 401, content, {"WWW-Authenticate": "Bearer"}
         return None

@@ -4,11 +4,7 @@ import hmac
 import logging
 from collections import deque
 
-import numpy as np
-
-from .._utils._labels import list_best, predict_labels
-from .._utils._sklearn import check_count
-from .._utils._texts import refuse_surrogates
+from .._utils._checks import check_count, refuse_surrogates
 from ._http import (
     HOSTS,
     LOCALHOST,
@@ -30,7 +26,6 @@ from starlette.routing import Route
 MAX_TEXTS = 1000  # of a request
 MAX_BATCH = 256  # texts that are predicted at a time, or those of one request
 MAX_WAITING = 10_000  # texts that may wait for a prediction
-_FIELDS = {"texts", "n_top"}
 
 
 class Job:
@@ -45,13 +40,23 @@ class PredictionServer(HttpServer):
     """Serve the predictions of a model on a port, or on a free one.
 
     `predict(texts)` returns labels, scores and best classes, see `predict_labels`.
-    `n_columns` is 1 for texts, 2 for pairs, and None for any. Requests that wait while
-    others are predicted are predicted together.
+    `n_columns` is 1 for texts, 2 for pairs, and None for any. For a model of tables,
+    `check_rows(rows)` raises an error for rows, dicts, that it does not read. Requests
+    that wait while others are predicted are predicted together.
     """
 
-    def __init__(self, predict, token, *, n_columns=None, host=LOCALHOST, port=None):
+    def __init__(
+        self,
+        predict,
+        token,
+        *,
+        n_columns=None,
+        check_rows=None,
+        host=LOCALHOST,
+        port=None,
+    ):
         self._predict, self._token = predict, check_token(token)
-        self._n_columns = n_columns
+        self._n_columns, self._check_rows = n_columns, check_rows
         self._jobs, self._lock = deque(), anyio.Lock()
         routes = [
             Route("/health", self.answer_health),
@@ -90,17 +95,23 @@ class PredictionServer(HttpServer):
         return respond(*job.response)
 
     def _make_job(self, content):
-        if not isinstance(content, dict) or not {"texts"} <= content.keys() <= _FIELDS:
+        name = "texts" if self._check_rows is None else "rows"
+        known = {name, "n_top"}
+        if not isinstance(content, dict) or not {name} <= content.keys() <= known:
             raise ValueError(
-                'the body must be an object with "texts" and maybe "n_top", got '
+                f'the body must be an object with "{name}" and maybe "n_top", got '
                 f"{content!r:.100}."
             )
-        texts, n_top = content["texts"], content.get("n_top")
+        texts, n_top = content[name], content.get("n_top")
         if not isinstance(texts, list) or not 0 < len(texts) <= MAX_TEXTS:
             raise ValueError(
-                f"'texts' must be a list of 1 to {MAX_TEXTS:,} texts, got "
+                f"'{name}' must be a list of 1 to {MAX_TEXTS:,} {name}, got "
                 f"{texts!r:.100}. Send several requests."
             )
+        (self._check_rows or self._check_texts)(texts)
+        return Job(texts, 0 if n_top is None else check_count("n_top", n_top))
+
+    def _check_texts(self, texts):
         n_columns = self._n_columns or (2 if isinstance(texts[0], list) else 1)
         kind = "texts" if n_columns == 1 else "pairs of texts"
         for i, text in enumerate(texts):
@@ -109,7 +120,6 @@ class PredictionServer(HttpServer):
             if not is_list or not all(isinstance(part, str) for part in parts):
                 raise TypeError(f"'texts' must hold {kind}, got {text!r:.100} at {i}.")
         refuse_surrogates(texts)
-        return Job(texts, 0 if n_top is None else check_count("n_top", n_top))
 
     def _take_jobs(self):
         """Return the jobs of the next batch: all of texts, or all of pairs."""
@@ -141,27 +151,3 @@ class PredictionServer(HttpServer):
             if job.n_top:
                 content["top"] = [row[: job.n_top] for row in best]
             job.response, start = (200, content), place.stop
-
-
-def make_predict(model, classes, target):
-    """Return a function of texts that predicts with a model; see `predict_labels`."""
-    n_classes = len(classes or getattr(model, "classes_", ()))
-    return lambda texts: predict_labels(model, texts, classes, target, n_classes)
-
-
-def make_exported_predict(model):
-    """Return the function of `make_predict` for what `skactive.runtime` loaded."""
-
-    def predict(texts):
-        if model.target == "regression":
-            n = len(texts)
-            return model.predict(texts), [None] * n, [[] for _ in range(n)]
-        proba = model.predict_proba(texts)
-        sure = proba if model.target == "single-label" else np.maximum(proba, 1 - proba)
-        scores = (
-            sure.max(axis=1) if model.target == "single-label" else sure.min(axis=1)
-        )
-        best = list_best(model.classes, proba, len(model.classes))
-        return model.decide(proba), scores.tolist(), best
-
-    return predict

@@ -5,8 +5,8 @@ import re
 from collections import Counter
 
 from .._utils._labels import is_names, key_of, list_classes
-from ..datasets import is_untyped, write_table
-from ..session import escape, name_now
+from ..datasets import escape, is_untyped, write_table
+from ..session import name_now
 
 COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),

@@ -190,12 +190,12 @@ def serve(
 
     Notes
     -----
-    Requests without the token, or with a foreign ``Host`` or ``Origin``, are refused
-    (403), and bodies above 1 MB before they are read (413). The page loads nothing from
-    elsewhere and runs nothing inline (``Content-Security-Policy: default-src 'self'``).
-    Texts and names of classes are inserted as text: HTML in them is shown, and not
-    interpreted. There are no cookies, and files of the session are not served. A
-    connection without a complete request is closed after 20 seconds.
+    Requests without the token (401), or with a foreign ``Host`` or ``Origin`` (403),
+    are refused, and bodies above 1 MB before they are read (413). The page loads
+    nothing from elsewhere and runs nothing inline (``Content-Security-Policy:
+    default-src 'self'``). Texts and names of classes are inserted as text: HTML in them
+    is shown, and not interpreted. There are no cookies, and files of the session are
+    not served. A connection without a complete request is closed after 20 seconds.
 
     Examples
     --------

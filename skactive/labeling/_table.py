@@ -4,7 +4,7 @@ import math
 import re
 from itertools import chain, compress, count
 
-from .._utils._labels import is_missing, predict_labels
+from .._utils._labels import is_missing
 from ..datasets import (
     JOIN,
     LabelCells,
@@ -329,19 +329,19 @@ class LargeTable(Table):
         _write_parquet(path, self.texts, batches, kind, ("label", *COLUMNS))
 
 
-def write_predictions(path, pool, model, classes, target):
-    """Write ids, texts and the predictions of a model as Parquet."""
+def write_predictions(path, pool, predict):
+    """Write ids, texts and the predictions of `predict(texts)` as Parquet."""
 
     def batches():
         for start in range(0, len(pool), ROWS):
             part = pool[start : start + ROWS]
-            labels, scores, _ = predict_labels(model, part, classes, target)
+            labels, scores, _ = predict(part)
             yield [
                 {"prediction": label, "probability": score}
                 for label, score in zip(labels, scores, strict=True)
             ]
 
-    first = predict_labels(model, pool[:1], classes, target)[0][0]
+    first = predict(pool[:1])[0][0]
     kind = type(first)
     if isinstance(first, list):
         kind = [type(first[0]) if first else str]

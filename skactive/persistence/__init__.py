@@ -72,9 +72,9 @@ def save(
     ----------
     estimator : estimator
         An :class:`~skactive.ActiveLearner`, a `BertClassifier`, `BertRegressor` or
-        `BertFeatures`, a scikit-learn estimator whose types skops trusts, or a
-        scikit-learn `Pipeline`, `FeatureUnion` or `FrozenEstimator` of those; fitted
-        or not.
+        `BertFeatures`, or a scikit-learn estimator whose types skops trusts, also
+        around those of skactive: a `Pipeline`, `ColumnTransformer` or
+        `VotingClassifier`, for example; fitted or not.
     folder : str or path-like
         The folder to write. It must not exist, unless `overwrite` is True.
     overwrite : bool, default=False

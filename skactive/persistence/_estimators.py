@@ -13,6 +13,7 @@ from importlib import import_module
 
 import numpy as np
 from sklearn import config_context
+from sklearn.utils import Bunch
 
 from .._storage._fingerprint import major
 from ..registry import find, find_plugin, get_strategy
@@ -144,6 +145,7 @@ _PLAIN = frozenset(
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
         "sklearn.calibration._TemperatureScaling",
+        "sklearn.compose._column_transformer.make_column_selector",
         "sklearn.multiclass._ConstantPredictor",
         "sklearn.utils._bunch.Bunch",
     }
@@ -238,9 +240,17 @@ def _encode_by_skops(value, where, writer):
         node["requests"] = _list_requests(value)
         value = copy.copy(value)
         delattr(value, _REQUESTS)
+    # What skops does not save has a file of its own, and a number in its place.
+    parts = {id(x): x for x in _walk(value, _is_part) if _is_part(x)}
+    if parts:
+        place = f"{where or 'estimator'}.part"
+        node["parts"] = [
+            writer.encode(x, f"{place}[{i}]") for i, x in enumerate(parts.values())
+        ]
     node["file"], path = writer.new_file("sklearn", where, ".skops")
     try:
-        skops.dump(value, path)
+        marks = {key: Bunch(**{TAG: i}) for i, key in enumerate(parts)}
+        skops.dump(copy.deepcopy(value, marks) if parts else value, path)
         unknown = _find_unknown(skops, path, writer.trusted)
     except Exception as exc:  # the parts of an estimator may raise anything
         raise TypeError(
@@ -252,8 +262,7 @@ def _encode_by_skops(value, where, writer):
             f"{quote(where)} must hold only types that skops trusts to be saved, got "
             f"{type(value).__name__} with {', '.join(unknown)}. If you trust these, "
             f"pass trusted={unknown} to save and to load; otherwise pickle the "
-            "estimator with joblib.dump. BERT estimators may be steps of a Pipeline or "
-            "FeatureUnion only."
+            "estimator with joblib.dump."
         )
     return node
 
@@ -313,6 +322,9 @@ def _decode_by_skops(node, where, reader):
             f"{node['file']!r} must hold a {node['class']}, and holds a "
             f"{type(value).__qualname__}. Save again."
         )
+    if parts := [reader.decode(part, where) for part in node.get("parts", ())]:
+        marks = [x for x in _walk(value) if type(x) is Bunch and TAG in x]
+        value = copy.deepcopy(value, {id(mark): parts[mark[TAG]] for mark in marks})
     return _set_requests(value, node.get("requests"))
 
 
@@ -333,27 +345,45 @@ def disarm(estimator, forget=False):
     A `memory` becomes None, as joblib's stores hold pickles, and a `cache` in a folder
     becomes "memory". With `forget`, nothing of a text is kept in memory either.
     """
+    for value in _walk(estimator):
+        own = vars(value) if _is_opened(value) else {}
+        if _is_store(own.get("memory")):
+            own["memory"] = None
+        if _is_store(own.get("cache")):
+            own["cache"] = None if forget else "memory"
+        if forget and "cache_frozen" in own:
+            own["cache_frozen"] = False
+
+
+def _walk(estimator, is_leaf=lambda value: False):
+    """Yield an estimator and what it holds; what is inside of leaves is left out."""
     waiting, seen = [estimator], {}
     while waiting:
         value = waiting.pop()
         if isinstance(value, str | int | float | None) or id(value) in seen:
             continue
         seen[id(value)] = value
+        yield value
         if isinstance(value, dict):
             waiting += value.values()
         elif isinstance(value, list | tuple | set | frozenset):
             waiting += value
         elif isinstance(value, np.ndarray):
             waiting += value.ravel().tolist() if value.dtype == object else ()
-        elif type(value).__module__.startswith(_OPENED) or hasattr(value, "get_params"):
-            own = getattr(value, "__dict__", {})
-            if _is_store(own.get("memory")):
-                own["memory"] = None
-            if _is_store(own.get("cache")):
-                own["cache"] = None if forget else "memory"
-            if forget and "cache_frozen" in own:
-                own["cache_frozen"] = False
-            waiting += own.values()
+        elif _is_opened(value) and (value is estimator or not is_leaf(value)):
+            waiting += vars(value).values()
+
+
+def _is_opened(value):
+    """Whether an object may hold estimators in its attributes."""
+    is_ours = type(value).__module__.startswith(_OPENED) or hasattr(value, "get_params")
+    return is_ours and hasattr(value, "__dict__")
+
+
+def _is_part(value):
+    """Whether an estimator inside another one is saved by itself."""
+    is_own = type(value).__module__.startswith("skactive.") or hasattr(value, _REQUESTS)
+    return is_own and hasattr(value, "get_params") and not isinstance(value, type)
 
 
 _OPENED = ("skactive.", "sklearn.")  # whose objects may hold estimators

@@ -5,9 +5,17 @@ import copy
 import numpy as np
 import torch
 from sklearn.base import is_regressor
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 from torch.nn import functional
@@ -21,6 +29,7 @@ from ..linear_model import LinearLogistic
 from ..semi_supervised import SelfTraining
 
 _SURE = 100.0  # logit of a label that all training texts have
+_NAMES = "input_ids", "attention_mask", "token_type_ids"
 _CPU = torch.device("cpu")
 
 
@@ -38,10 +47,19 @@ class _Step(nn.Module):
         return self.function(batch, **modules)
 
 
+class _Linear(nn.Linear):
+    """A layer in double precision, as numbers of a table may be large."""
+
+    def forward(self, x):
+        return super().forward(x.double())
+
+
 class Graph(nn.Module):
     """The probabilities (b, k) of a fitted model for tokens, or its numbers (b, 1).
 
-    `readings` say how its encoders read texts. `target` is that of the model,
+    `readings` say how its encoders read texts, and of which columns. `numbers` are the
+    other columns, and whether they may have gaps. The keys of `inputs` are what a call
+    takes, in order. `target` is that of the model,
     `thresholds` are those of its labels or None, and logits are divided by the
     `temperatures`.
     """
@@ -49,13 +67,15 @@ class Graph(nn.Module):
     def __init__(self, model):
         super().__init__()
         self.readings, self.temperatures, self.thresholds = [], [], None
+        self.inputs, self.numbers = {}, {}
         self.target = "single-label"
         self.body = self._build(model)
+        if not self.readings:
+            raise _unsupported(model)
         self.eval().requires_grad_(False)
 
     def forward(self, *inputs):
-        names = "input_ids", "attention_mask", "token_type_ids"
-        return self.body(dict(zip(names, inputs, strict=False)))
+        return self.body(dict(zip(self.inputs, inputs, strict=True)))
 
     def _build(self, model, of_texts=True):
         """Return the module of a model of texts, or of features (b, d)."""
@@ -72,14 +92,64 @@ class Graph(nn.Module):
             return self._link(model, _make_linear(model))
         if kind in (BertClassifier, BertRegressor):
             return self._link(model, self._read_network(model._fitted))
-        front = model[0] if kind is Pipeline and len(model) == 2 else None
-        if type(front) is BertFeatures:
-            features = self._read_features(EncodingRun(front))
-        elif type(front) is StaticFeatures:
-            features = self._read_static(front)
-        else:
+        if kind is not Pipeline or len(model) < 2:
             raise _unsupported(model)
-        return nn.Sequential(features, self._build(model[1], of_texts=False))
+        return nn.Sequential(
+            self._read(model[:-1]), self._build(model[-1], of_texts=False)
+        )
+
+    def _read(self, step, columns=()):
+        """Return the module of the outputs (b, d) of a fitted transformer of columns.
+
+        Without `columns`, it reads texts, or all columns.
+        """
+        kind = type(step)
+        if kind is Pipeline:
+            rest = map(_transform, step[1:])
+            return nn.Sequential(self._read(step[0], columns), *rest)
+        if kind is BertFeatures:
+            return self._read_features(EncodingRun(step), columns)
+        if kind is StaticFeatures:
+            return self._read_static(step, columns)
+        if kind is FeatureUnion:
+            return self._join(
+                step, [(*part, columns) for part in step.transformer_list]
+            )
+        if kind is ColumnTransformer and not columns:
+            if not hasattr(step, "feature_names_in_"):
+                raise TypeError(
+                    "'model' must have been fitted on a data frame to be exported, as "
+                    "an export finds columns by their names, got a ColumnTransformer "
+                    "without names. Fit it on a data frame."
+                )
+            places = step._transformer_to_input_indices
+            names = step.feature_names_in_
+            parts = [
+                (x, y, names[places[x]].tolist()) for x, y, _ in step.transformers_
+            ]
+            return self._join(step, [part for part in parts if part[2]])
+        if not columns:
+            raise _unsupported(step)
+        for name in columns:
+            gaps = self.numbers.get(name, True) and kind is SimpleImputer
+            self.numbers[name] = gaps
+        self.inputs["numbers"] = None
+        places = list(map(list(self.numbers).index, columns))
+        pick = _Step(lambda batch: batch["numbers"][:, places])
+        return nn.Sequential(pick, _transform(step))
+
+    def _join(self, model, parts):
+        """Return the module of the outputs of named transformers, side by side."""
+        parts = [part for part in parts if part[1] != "drop"]
+        weights = [(model.transformer_weights or {}).get(name, 1) for name, *_ in parts]
+        read = {f"part{i}": self._read(*part[1:]) for i, part in enumerate(parts)}
+
+        def run(batch, **read):
+            blocks = [module(batch).double() for module in read.values()]
+            pairs = zip(blocks, weights, strict=True)
+            return torch.cat([block * weight for block, weight in pairs], dim=1)
+
+        return _Step(run, **read)
 
     def _link(self, model, module):
         """Return a module with what turns its outputs (b, k) into predictions."""
@@ -115,46 +185,49 @@ class Graph(nn.Module):
         )
         return self._soften(mean, model.final_temperature)
 
-    def _read_features(self, run):
+    def _read_features(self, run, columns):
         """Return the module of the features of a `BertFeatures`."""
         encoder = run.checkpoint.module(_CPU, torch.float32)
         run.checkpoint.refuse_blind_token(encoder, run.pooling)
         lower, finish = False, None
         if run.modules is not None:
             lower, finish = run.modules.lower, run.modules.build(_CPU)
-        texts = {"prompt": run.prompt, "lower": lower}
-        self._read_tokenizer(run.checkpoint, run.max_length, **texts)
+        texts = {"prompt": run.prompt, "lower": lower, "columns": list(columns)}
+        take = self._read_tokenizer(run.checkpoint, run.max_length, **texts)
         names = ("layers", "pooling", "normalize", "width")
         settings = {name: getattr(run, name) for name in names} | {"finish": finish}
         encoder = copy.deepcopy(encoder)
         encoder.set_attn_implementation("eager")  # of single products
         return _Step(
-            lambda batch, encoder: encode(encoder, batch, **settings), encoder=encoder
+            lambda batch, encoder: encode(encoder, take(batch), **settings),
+            encoder=encoder,
         )
 
     def _read_network(self, fitted):
         """Return the module of the outputs of a fine-tuned network."""
         checkpoint = fitted.checkpoint()
         limit = checkpoint.max_positions or fitted.max_length
-        self._read_tokenizer(checkpoint, min(fitted.max_length, limit))
+        take = self._read_tokenizer(checkpoint, min(fitted.max_length, limit))
         network = copy.deepcopy(fitted.network).to(_CPU, torch.float32)
         network.encoder.set_attn_implementation("eager")
         network.bfloat16 = False
 
         def run(batch, network):
-            x, mask = network.represent(**batch)
+            x, mask = network.represent(**take(batch))
             return network.head(*([x, mask] if network.uses_tokens else [x]))
 
         return _Step(run, network=network)
 
-    def _read_static(self, features):
+    def _read_static(self, features, columns):
         """Return the module of the features of a `StaticFeatures`."""
         table = features._open()
-        self._add_reading(table.tokenizer, features.max_length, special_tokens=False)
+        options = {"special_tokens": False, "columns": list(columns)}
+        take = self._add_reading(table.tokenizer, features.max_length, **options)
         counted = table.counted[:, None]
         vectors = np.concatenate([table.vectors * counted, counted], axis=1)
 
         def run(batch, table):
+            batch = take(batch)
             mask = batch["attention_mask"][:, :, None]  # (b, t, 1)
             sums = (table(batch["input_ids"]) * mask).sum(dim=1)
             rows = sums[:, :-1] / sums[:, -1:].clamp(min=1)
@@ -164,7 +237,7 @@ class Graph(nn.Module):
         return _Step(run, table=table)
 
     def _read_tokenizer(self, checkpoint, max_length, **prepared):
-        """Add a tokenizer that truncates by itself."""
+        """Add a tokenizer that truncates by itself; see `_add_reading`."""
         tokenizer = checkpoint.tokenizer
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
@@ -178,20 +251,52 @@ class Graph(nn.Module):
         own.enable_truncation(int(max_length), direction=tokenizer.truncation_side)
         takes = "token_type_ids" in tokenizer.model_input_names
         prepared |= {"pad_id": checkpoint.pad_id, "takes_types": takes}
-        self._add_reading(own, int(max_length), **prepared)
+        return self._add_reading(own, int(max_length), **prepared)
 
     def _add_reading(self, tokenizer, max_length, **others):
+        """Add how texts are read; return the function of a batch that takes them."""
         texts = {"prompt": "", "lower": False, "special_tokens": True, "pad_id": 0}
-        reading = {"tokenizer": tokenizer.to_str(), "max_length": max_length}
-        self.readings.append({**reading, **texts, "takes_types": False, **others})
+        reading = {"tokenizer": tokenizer.to_str(), "max_length": max_length, **texts}
+        reading |= {"takes_types": False, "columns": [], **others}
+        if reading not in self.readings:
+            self.readings.append(reading)
+        i = self.readings.index(reading)
+        names = {
+            x: f"{x}_{i}" if i else x for x in _NAMES[: 2 + reading["takes_types"]]
+        }
+        self.inputs |= dict.fromkeys(names.values())
+        return lambda batch: {name: batch[own] for name, own in names.items()}
+
+
+def _transform(step):
+    """Return the module of a fitted step from numbers (b, d) to numbers."""
+    kind, center, scale = type(step), 0.0, 1.0
+    if kind is Normalizer:
+        p = {"l1": 1.0, "l2": 2.0, "max": float("inf")}[step.norm]
+        return _Step(lambda x: functional.normalize(x, p=p, dim=1))
+    if kind is SimpleImputer and step.missing_values != step.missing_values:  # NaN
+        fill = step.statistics_
+        if fill.dtype.kind == "f" and not (step.add_indicator or np.isnan(fill).any()):
+            return _Step(lambda x: torch.where(x.isnan(), torch.tensor(fill), x))
+    if kind is StandardScaler:
+        center = step.mean_ if step.with_mean else center
+        scale = step.scale_ if step.with_std else scale
+    elif kind is MinMaxScaler and not step.clip:
+        center, scale = -step.min_ / step.scale_, 1 / step.scale_
+    elif kind is MaxAbsScaler:
+        scale = step.scale_
+    elif step != "passthrough" and getattr(step, "func", step) is not None:
+        raise _unsupported(step)
+    center, scale = torch.tensor(center), torch.tensor(scale)
+    return _Step(lambda x: ((x - center) / scale).to(x.dtype))
 
 
 def _make_linear(model):
     """Return the layer of a linear model of features; two classes have two outputs."""
     coef, intercept = _read_linear(model)
-    layer = nn.utils.skip_init(nn.Linear, *reversed(coef.shape))
-    layer.weight = nn.Parameter(torch.tensor(coef, dtype=torch.float32))
-    layer.bias = nn.Parameter(torch.tensor(intercept, dtype=torch.float32))
+    layer = nn.utils.skip_init(_Linear, *reversed(coef.shape))
+    layer.weight = nn.Parameter(torch.tensor(coef, dtype=torch.float64))
+    layer.bias = nn.Parameter(torch.tensor(intercept, dtype=torch.float64))
     return layer
 
 
@@ -224,9 +329,10 @@ def _read_label(model):
 
 def _unsupported(model):
     return TypeError(
-        "'model' must be a pipeline of BertFeatures or StaticFeatures and a linear "
-        "model (SelfTraining, FewLabelClassifier, TunedOneVsRestClassifier, "
-        "LogisticRegression, Ridge), a BertClassifier or BertRegressor, or "
-        "ClassDescriptions, an AveragedClassifier or an ActiveLearner of these; got "
+        "'model' must be a pipeline of BertFeatures or StaticFeatures, maybe with "
+        "columns of numbers and scalers, and a linear model (SelfTraining, "
+        "FewLabelClassifier, TunedOneVsRestClassifier, LogisticRegression, Ridge), a "
+        "BertClassifier or BertRegressor, or ClassDescriptions, an AveragedClassifier "
+        "or an ActiveLearner of these; got "
         f"{type(model).__name__}. Train one of these to export it."
     )

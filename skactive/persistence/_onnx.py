@@ -12,7 +12,11 @@ from ._card import make_card
 from ._folder import CARD, new_folder
 
 _OPSET = 17
-_NAMES = ["input_ids", "attention_mask", "token_type_ids"]
+_ROWS = {
+    "input_ids": "ids",
+    "attention_mask": "attention_mask",
+    "token_type_ids": "type_ids",
+}
 # Texts of different lengths, with which the exported graph is compared.
 _TEXTS = (
     "a",
@@ -50,7 +54,11 @@ def export_onnx(
         :func:`make_fine_tuned_classifier` or :func:`make_final_classifier` returned, a
         `BertClassifier` or `BertRegressor`, a pipeline of `BertFeatures` or
         `StaticFeatures` and a linear model, or a :class:`ClassDescriptions` or
-        :class:`ActiveLearner` around one of these.
+        :class:`ActiveLearner` around one of these. In front of the linear model there
+        may be scalers; a `ColumnTransformer` that was fitted on a data frame, with
+        columns of texts and of numbers (`StandardScaler`, `MinMaxScaler`,
+        `MaxAbsScaler`, `Normalizer`, `SimpleImputer`, "passthrough"); and a
+        `FeatureUnion` of these.
     folder : str or path-like
         The folder to write. It must not exist.
     quantize : {"int8"} or None, default=None
@@ -75,8 +83,7 @@ def export_onnx(
     FileExistsError
         If the folder exists.
     ValueError
-        If the two models of an :class:`AveragedClassifier` read texts differently, the
-        tokenizer is written in Python, or there is nothing to quantize.
+        If the tokenizer is written in Python, or there is nothing to quantize.
     RuntimeError
         If the graph predicts otherwise than the model, which means that the encoder
         cannot be exported.
@@ -105,19 +112,20 @@ def export_onnx(
     from ._graph import Graph
 
     graph = Graph(model)
-    reading, *others = graph.readings
-    for other in others:
-        if differ := [name for name in reading if reading[name] != other[name]]:
-            raise ValueError(
-                "'model' must read texts in one way to be exported, got two encoders "
-                f"that differ in {', '.join(differ)}. Use one encoder for both."
-            )
-    config = {**_describe(model, graph, classes), "quantize": quantize, **reading}
+    config = {**_describe(model, graph, classes), "quantize": quantize}
+    files: dict[str, str] = {}  # a tokenizer that columns share is stored once
+    for reading in graph.readings:
+        name = f"tokenizer_{len(files)}.json" if files else "tokenizer.json"
+        files.setdefault(reading["tokenizer"], name)
+    config["readings"] = [
+        {**x, "tokenizer": files[x["tokenizer"]]} for x in graph.readings
+    ]
+    config["numbers"] = graph.numbers
     with new_folder(folder, overwrite=False) as (target, new):
-        tokenizer = config.pop("tokenizer")
-        (new / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
+        for tokenizer, name in files.items():
+            (new / name).write_text(tokenizer, encoding="utf-8")
         (new / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-        _write_graph(graph, reading, new / "model.onnx")
+        _write_graph(graph, new / "model.onnx")
         if quantize is not None:
             _quantize(new / "model.onnx")
         about = {} if quantize is None else {"Quantized": quantize}
@@ -151,25 +159,25 @@ def _describe(model, graph, classes):
     return {"classes": names, **described, "temperatures": graph.temperatures}
 
 
-def _write_graph(graph, reading, path):
+def _write_graph(graph, path):
     """Write a graph, and compare it with batches of other shapes."""
     import torch
     from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 
-    names = _NAMES[: 2 + reading["takes_types"]]
+    names = list(graph.inputs)
     raw, options = os.fspath(path.with_suffix(".raw")), SessionOptions()
-    axes = {name: {0: "texts", 1: "tokens"} for name in names}
+    axes = {name: [0, 1] for name in names} | {"numbers": [0], "outputs": [0]}
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of constants, which the comparison finds
         # The exporter of torch.export takes 20 times as long, for the same graph.
         torch.onnx.export(
             graph,
-            _make_batch(reading, _TEXTS),
+            _make_batch(graph, _TEXTS),
             raw,
             dynamo=False,
             input_names=names,
             output_names=["outputs"],
-            dynamic_axes={**axes, "outputs": {0: "texts"}},
+            dynamic_axes=axes,
             opset_version=_OPSET,
         )
         # Weights that two encoders share are stored once.
@@ -179,7 +187,7 @@ def _write_graph(graph, reading, path):
         os.unlink(raw)
         used = [each.name for each in session.get_inputs()]
         for texts in (_TEXTS[:1], _TEXTS[1:]):
-            batch = _make_batch(reading, texts)
+            batch = _make_batch(graph, texts)
             feed = {
                 k: v.numpy() for k, v in zip(names, batch, strict=True) if k in used
             }
@@ -192,17 +200,21 @@ def _write_graph(graph, reading, path):
                 )
 
 
-def _make_batch(reading, texts):
-    """Return the inputs (b, t) of a graph for texts."""
+def _make_batch(graph, texts):
+    """Return the inputs of a graph for texts, with any numbers in the other columns."""
     import torch
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(reading["tokenizer"])
-    tokenizer.enable_padding(pad_id=reading["pad_id"])
-    specials = reading["special_tokens"]
-    found = tokenizer.encode_batch(texts, add_special_tokens=specials)
-    rows = ("ids", "attention_mask", "type_ids")[: 2 + reading["takes_types"]]
-    return tuple(torch.tensor([getattr(x, row) for x in found]) for row in rows)
+    numbers = np.arange(len(texts) * len(graph.numbers), dtype=np.float64)
+    batch = {"numbers": torch.from_numpy(numbers.reshape(len(texts), -1))}
+    for i, reading in enumerate(graph.readings):
+        tokenizer = Tokenizer.from_str(reading["tokenizer"])
+        tokenizer.enable_padding(pad_id=reading["pad_id"])
+        specials, end = reading["special_tokens"], f"_{i}" if i else ""
+        found = tokenizer.encode_batch(texts, add_special_tokens=specials)
+        for name, row in _ROWS.items():
+            batch[name + end] = torch.tensor([getattr(x, row) for x in found])
+    return tuple(batch[name] for name in graph.inputs)
 
 
 def _quantize(path):

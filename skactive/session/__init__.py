@@ -14,7 +14,6 @@ from ._formats import list_names as list_names
 from ._formats import read_annotation as read_annotation
 from ._formats import read_values as read_values
 from ._formats import write_result as write_result
-from ._import_export import escape as escape
 from ._import_export import export_table as export_table
 from ._insights import Estimate as Estimate
 from ._insights import describe_accuracy as describe_accuracy

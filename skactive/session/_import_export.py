@@ -12,7 +12,7 @@ from .._storage._fingerprint import hash_item
 from .._utils._format import reprs
 from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
-from ..datasets import is_untyped, read_cells, write_table
+from ..datasets import escape, is_untyped, read_cells, unescape, write_table
 from ._formats import PAIR, FileAnswer, Item, Mirrored, read_format
 from ._manifest import read_contents
 from ._pool import assign_rows, is_id
@@ -315,22 +315,6 @@ def _restore(item, pool, index):
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,300}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
-_FORMULA = re.compile(r"'*(?![+-][\d.]+\Z)[=+\-@\t\r\n]")  # and no number
-
-
-def escape(cell):
-    """Return a text that no spreadsheet runs as a formula; :func:`unescape` undoes it.
-
-    A text gets an apostrophe in front if it begins with one of ``= + - @``, a tab or a
-    line break, or with apostrophes before one of these. Other cells are unchanged.
-    """
-    is_formula = isinstance(cell, str) and _FORMULA.match(cell)
-    return f"'{cell}" if is_formula else cell
-
-
-def unescape(cell):
-    """Undo :func:`escape`."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def find_reading(kind, cells, path):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .._storage._files import BLOCK_ROWS
 from .._storage._fingerprint import hash_ids, hash_items
 from .._storage._hash_index import HashIndex, small_int
-from .._storage._text_file import BLOCK_ROWS
 from .._utils._containers import (
     as_container,
     as_list,

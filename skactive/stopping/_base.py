@@ -97,7 +97,7 @@ class StoppingRule(BaseEstimator, ABC):
         -------
         stop : bool
         """
-        from ..simulation._run import Run
+        from ..simulation import Run
 
         if not isinstance(run, Run):
             raise TypeError(
@@ -374,7 +374,7 @@ class _RuleCallback:
         rule = clone(self.rule, safe=False)
         rule.start()
         scorer = None if self.y is None else check_scoring(estimator, self.scoring)
-        from ..simulation._run import Run
+        from ..simulation import Run
 
         self._fits[id(estimator)] = rule, scorer, Run([{"queried": []}])
 

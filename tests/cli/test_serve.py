@@ -67,7 +67,7 @@ def test_the_token_of_the_environment(serve, monkeypatch, capsys):
 
     def work(url):
         assert _ask(url).json()["labels"] == ["like"]
-        assert _ask(url, "another").status_code == 403
+        assert _ask(url, "another").status_code == 401
 
     assert serve(work, "--token-env", "MY_TOKEN") == 0
     printed = capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_a_model_of_pairs_takes_pairs(serve, folder, monkeypatch):
 
     about = {"text": ["title", "body"], "label": "label", "stamp": None}
     (folder.parent / "model.json").write_text(json.dumps(about))
-    monkeypatch.setattr("skactive.cli._serve.load", lambda folder: Pairs())
+    monkeypatch.setattr("skactive.persistence.load", lambda folder: Pairs())
     monkeypatch.setenv("SKACTIVE_TOKEN", TOKEN)
 
     def work(url):

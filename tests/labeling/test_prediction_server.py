@@ -1,6 +1,7 @@
 """The server of predictions: batches, refusals and limits."""
 
 import json
+import re
 import threading
 
 import httpx
@@ -12,14 +13,19 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from starlette.testclient import TestClient
 
+from skactive._utils._labels import predict_labels
 from skactive.labeling import _prediction_server as module
 from skactive.labeling._http import MOST_WAITING
-from skactive.labeling._prediction_server import PredictionServer, make_predict
+from skactive.labeling._prediction_server import PredictionServer
 
 TOKEN = "a-token-for-the-tests"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 TEXTS = ["rain and wind", "a late goal", "snow", "the match", "rain", "a goal"]
 LABELS = ["weather", "sport", "weather", "sport", "weather", "sport"]
+
+
+def make_predict(model, classes, target):
+    return lambda texts: predict_labels(model, texts, classes, target, n_top=None)
 
 
 @pytest.fixture(scope="module")
@@ -99,19 +105,46 @@ def test_pairs(make_client):
     assert "must hold pairs of texts, got 'a' at 0" in _post(client, ["a"]).text
 
 
+def test_rows_of_a_table(make_client):
+    def check(rows):
+        if any(set(row) != {"text", "n"} for row in rows):
+            raise ValueError("no row of the table")
+
+    seen = []
+
+    def predict(rows):
+        seen.extend(rows)
+        return ["yes"] * len(rows), [1.0] * len(rows), [[]] * len(rows)
+
+    client = make_client(predict, check_rows=check)
+    rows = [{"text": "a", "n": 1}, {"text": "b", "n": 2.5}]
+    response = client.post("/predict", json={"rows": rows})
+    assert response.json()["labels"] == ["yes", "yes"]
+    assert seen == rows
+    for body in ({"rows": [{"text": "a"}]}, {"texts": ["a"]}, {"rows": rows, "x": 1}):
+        response = client.post("/predict", json=body)
+        assert response.status_code == 400
+        assert re.search('no row of the table|with "rows"', response.json()["error"])
+    assert seen == rows
+
+
 @pytest.mark.parametrize(
-    "headers",
-    [
-        {"Authorization": ""},
-        {"Authorization": f"Bearer {TOKEN}x"},
-        {"Authorization": "Bearer é".encode()},
-        {"Host": "evil.example"},
-        {"Origin": "http://evil.example"},
-    ],
+    "given", ["", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer é".encode()]
 )
-def test_requests_without_the_token_or_from_elsewhere_are_refused(client, headers):
+def test_requests_without_the_token_are_asked_for_it(client, given):
+    headers = {"Authorization": given}
+    response = client.post("/predict", json={"texts": ["a"]}, headers=headers)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert "labels" not in response.text
+
+
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+def test_requests_from_elsewhere_are_refused(client, header):
+    headers = {header: "http://evil.example"}
     response = client.post("/predict", json={"texts": ["a"]}, headers=headers)
     assert response.status_code == 403
+    assert "www-authenticate" not in response.headers
     assert "labels" not in response.text
 
 

@@ -114,7 +114,8 @@ def test_a_wrong_token_is_refused(client, path, token):
     for method in ("GET", "POST"):
         address = f"http://127.0.0.1/{token}{path}"
         response = client.request(method, address, json={})
-        assert response.status_code == 403
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"] == "Bearer"
         assert "number" not in response.text
 
 

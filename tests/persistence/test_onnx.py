@@ -9,12 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 
 from skactive import (
     ActiveLearner,
@@ -220,11 +227,33 @@ def test_another_model_is_refused(head, tiny_bert, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_pipeline_of_other_steps_is_refused(tiny_bert, tmp_path):
-    steps = features(tiny_bert), StandardScaler(), LogisticRegression()
+@pytest.mark.parametrize("step", [PCA(2), FunctionTransformer(np.abs)])
+def test_a_pipeline_of_other_steps_is_refused(step, tiny_bert, tmp_path):
+    steps = features(tiny_bert), step, LogisticRegression()
     model = make_pipeline(*steps).fit(LONG, NAMES)
-    with pytest.raises(TypeError, match="got Pipeline"):
+    with pytest.raises(TypeError, match=f"got {type(step).__name__}"):
         export_onnx(model, tmp_path / "exported")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+        MinMaxScaler((1, 3)),
+        MaxAbsScaler(),
+        Normalizer(),
+        Normalizer("l1"),
+        Normalizer("max"),
+        FunctionTransformer(),
+        "passthrough",
+    ],
+)
+def test_a_scaler_before_the_head_is_a_part_of_the_graph(step, tiny_bert, tmp_path):
+    steps = features(tiny_bert), step, LogisticRegression()
+    model = make_pipeline(*steps).fit(LONG, NAMES)
+    check_equal(model, export(model, tmp_path), LONG)
 
 
 def test_a_model_must_be_fitted(tiny_bert, tmp_path):
@@ -233,12 +262,31 @@ def test_a_model_must_be_fitted(tiny_bert, tmp_path):
             export_onnx(model, tmp_path / "exported")
 
 
-def test_encoders_that_read_differently_are_refused(tiny_bert, tmp_path):
+def test_encoders_that_read_differently(tiny_bert, tmp_path):
     other = {**TUNED, "max_length": 8}
     final = make_final_classifier(text_classifier(tiny_bert), tiny_bert, **other)
     final.fit(LONG, NAMES)
-    with pytest.raises(ValueError, match="differ in tokenizer, max_length"):
-        export_onnx(final, tmp_path / "exported")
+    exported = export(final, tmp_path)
+    check_equal(final, exported, LONG)
+    lengths = [reading["max_length"] for reading in exported._readings]
+    assert lengths == [40, 8]
+
+
+def test_encoders_side_by_side(tiny_bert, tmp_path):
+    union = FeatureUnion(
+        [
+            ("plain", features(tiny_bert)),
+            ("prompt", make_pipeline(features(tiny_bert, prompt="no "), Normalizer())),
+            ("none", "drop"),
+        ],
+        transformer_weights={"prompt": 2.5},
+    )
+    model = make_pipeline(union, LogisticRegression()).fit(LONG, NAMES)
+    exported = export(model, tmp_path)
+    check_equal(model, exported, LONG)
+    assert exported.columns == []
+    names = {path.name for path in (tmp_path / "exported").glob("tokenizer*")}
+    assert names == {"tokenizer.json"}  # which both have
 
 
 def test_nothing_to_quantize(tiny_bert, tmp_path):
@@ -373,7 +421,7 @@ def test_the_runtime_needs_no_torch(exported):
 
 
 def test_the_runtime_is_short():
-    assert len(Path(runtime.__file__).read_text("utf-8").splitlines()) <= 150
+    assert len(Path(runtime.__file__).read_text("utf-8").splitlines()) <= 210
 
 
 def test_the_guide_predicts_without_skactive(exported, monkeypatch, capsys):

@@ -133,7 +133,7 @@ class Outbox {
       } catch (error) {
         return this.fail(explain(error));
       }
-      if (reply.status >= 500 || reply.status === 403) return this.fail(reply.content?.error ?? `Error ${reply.status}.`);
+      if (reply.status >= 500 || [401, 403].includes(reply.status)) return this.fail(reply.content?.error ?? `Error ${reply.status}.`);
       this.entries.shift();
       this.save();
       if (reply.status >= 400) this.refused(entry, reply.content.error);
