@@ -7,8 +7,8 @@ from the repository:
 
     python benchmarks/interval_coverage.py --out coverage.jsonl --again 2000
 
-`--quick` runs a third of the cells, by default with 100 samples. Records of the same code are read
-from the file and not repeated.
+`--quick` runs a third of the cells, by default with 100 samples. Records of the same
+code are read from the file and not repeated.
 """
 
 import argparse

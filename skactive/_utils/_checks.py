@@ -42,7 +42,8 @@ def check_option(name, value, options):
     known = tuple(options)
     if not isinstance(value, str | None) or value not in known:
         raise ValueError(
-            f"{name!r} must be one of {', '.join(map(repr, known))}, got {brief(value)}."
+            f"{name!r} must be one of {', '.join(map(repr, known))}, got "
+            f"{brief(value)}."
         )
 
 
