@@ -1,6 +1,7 @@
 """What a person may do in a session: the one class behind every front end."""
 
 import os
+import threading
 import time
 import zlib
 from collections import Counter
@@ -123,6 +124,7 @@ class Desk:
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._error: Any = None, None  # a message, and the model when it came
         self._failures: list[str] = []  # of machines
+        self._stop = threading.Event()  # ends their requests
         self._doubts = Doubts(session)
         if until is not None:
             read_goal(until)
@@ -751,12 +753,13 @@ class Desk:
         ----------
         annotator : annotator
             See `LabelingSession.annotate`. The state says if it fails. It stops when
-            the session is closed.
+            the desk or the session is closed.
         """
-        annotate_later(self.session, annotator, self._failures)
+        annotate_later(self.session, annotator, self._failures, self._stop)
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
+        self._stop.set()
         for worker in (self._worker, self._slow_worker, self._list_worker):
             worker.shutdown(cancel_futures=True)
 
