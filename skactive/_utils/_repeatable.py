@@ -3,6 +3,7 @@
 import atexit
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -161,6 +162,30 @@ def start_in_background(work):
     atexit.register(stop)
     thread.start()
     return thread
+
+
+@contextmanager
+def note_signals():
+    """Yield a list that gets the signals that interrupt the block, such as Ctrl-C.
+
+    They interrupt it as before. Only the main thread gets signals.
+    """
+    came, before = [], {}
+
+    def handle(number, frame):
+        came.append(number)
+        return before[number](number, frame)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
+            if callable(handler := signal.getsignal(number)):
+                before[number] = handler
+                signal.signal(number, handle)
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def start_daemon(function, *args, **kwargs):
