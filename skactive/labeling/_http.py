@@ -82,34 +82,33 @@ class _Protocol(H11Protocol):
         self.loop.call_later(REQUEST_SECONDS, self._watch)
 
 
-class _Server(uvicorn.Server):
-    """Server that says once in a while that the system has no room for connections.
+class _Listener(socket.socket):
+    """Socket with its own number of connections that may wait.
 
-    asyncio tries to accept as many connections at once as may wait, and reports each
-    that it cannot accept, thousands of times a minute. So it is told that one may wait.
+    asyncio accepts at once as many as it lets wait, and reports each that it has no
+    descriptor for, thousands of times a minute. So it is given the number 1.
     """
+
+    def listen(self, _=None):
+        """Accept connections."""
+        super().listen(_BACKLOG)
+
+
+class _Server(uvicorn.Server):
+    """Server that says once in a while that no descriptor is left for a connection."""
 
     _quiet_until = 0.0
 
-    async def startup(self, sockets):
+    async def startup(self, sockets=None):
         """Start to serve."""
-        self._sockets = sockets
         asyncio.get_running_loop().set_exception_handler(self._report)
         await super().startup(sockets)
-        self._widen()
-
-    def _widen(self):
-        """Let more connections wait than asyncio knows."""
-        for listener in self._sockets if not self.should_exit else ():
-            listener.listen(_BACKLOG)
 
     def _report(self, loop, context):
         error = context.get("exception")
         if not isinstance(error, OSError) or error.errno not in _FULL:
             loop.default_exception_handler(context)
-            return
-        loop.call_later(2, self._widen)  # asyncio has tried again by then
-        if loop.time() > self._quiet_until:
+        elif loop.time() > self._quiet_until:
             self._quiet_until = loop.time() + _QUIET_SECONDS
             logging.getLogger(__name__).error("no more connections: %s", error)
 
@@ -127,7 +126,8 @@ class HttpServer:
         config = uvicorn.Config(
             self._answer,
             interface="asgi3",
-            backlog=1,  # see _Server
+            loop="asyncio",
+            backlog=1,  # see _Listener
             log_config=None,
             log_level="error",
             access_log=False,
@@ -195,12 +195,12 @@ def bind(port, host=LOCALHOST):
         raise ValueError(f"'port' must be at most 65535, got {port}.")
     # Where TCP is named, asyncio sets TCP_NODELAY. Else the body of a reply, which is
     # written after its headers, may wait 40 ms for the browser to acknowledge these.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = _Listener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # a new server may follow a killed one at once
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port or 0))
-        listener.listen(_BACKLOG)
+        listener.listen()
     except socket.gaierror as error:
         listener.close()
         raise ValueError(

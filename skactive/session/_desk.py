@@ -1,7 +1,6 @@
 """What a person may do in a session: the one class behind every front end."""
 
 import os
-import threading
 import time
 import zlib
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Any
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
-from .._utils._repeatable import lower_priority, synchronized
+from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ..stopping import read_goal
 from ._agreement import compare_suggestions
@@ -124,7 +123,7 @@ class Desk:
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._error: Any = None, None  # a message, and the model when it came
         self._failures: list[str] = []  # of machines
-        self._stop = threading.Event()  # ends their requests
+        self._stop = find_stop()  # ends their requests
         self._doubts = Doubts(session)
         if until is not None:
             read_goal(until)

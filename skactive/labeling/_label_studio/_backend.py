@@ -8,16 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .._http import (
-    HOSTS,
-    LOCALHOST,
-    HttpServer,
-    bind,
-    is_named,
-    make_app,
-    read_json,
-    respond,
-)
+from .._http import HOSTS, HttpServer, bind, is_named, make_app, read_json, respond
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
@@ -44,7 +35,7 @@ class Backend(HttpServer):
         self,
         bridge: Any,
         *,
-        host: str = LOCALHOST,
+        host: str = HOSTS[0],
         port: int | None = None,
         auth: str | None = None,
     ) -> None:
@@ -173,7 +164,7 @@ class Backend(HttpServer):
 def serve_backend(
     bridge: Any,
     *,
-    host: str = LOCALHOST,
+    host: str = HOSTS[0],
     port: int | None = None,
     auth: str | None = None,
     announce: Callable[[str], Any] | None = None,
