@@ -3,14 +3,17 @@
 import atexit
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
 import zlib
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from functools import wraps
+from itertools import islice
 from numbers import Integral
 
 import numpy as np
@@ -159,6 +162,87 @@ def start_in_background(work):
     atexit.register(stop)
     thread.start()
     return thread
+
+
+@contextmanager
+def note_signals():
+    """Yield a list that gets the signals that interrupt the block, such as Ctrl-C.
+
+    They interrupt it as before. Only the main thread gets signals.
+    """
+    came, before = [], {}
+
+    def handle(number, frame):
+        came.append(number)
+        return before[number](number, frame)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
+            if callable(handler := signal.getsignal(number)):
+                before[number] = handler
+                signal.signal(number, handle)
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def start_daemon(function, *args, **kwargs):
+    """Return the Future of a call in a thread that the exit of Python does not join."""
+    outcome: Future = Future()
+
+    def work():
+        try:
+            outcome.set_result(function(*args, **kwargs))
+        except BaseException as exc:
+            outcome.set_exception(exc)
+
+    threading.Thread(target=work, daemon=True).start()
+    return outcome
+
+
+def map_in_daemons(function, items, n_threads, stop):
+    """Yield the results of `function` for items, in any order.
+
+    At an error, and where nobody waits any more, `stop` is set: an event that ends the
+    other calls.
+    """
+    items, running = iter(items), set()
+    try:
+        while True:
+            new = islice(items, n_threads - len(running))
+            running |= {start_daemon(function, item) for item in new}
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (one.result() for one in done)
+    except BaseException:
+        stop.set()
+        wait(running)
+        raise
+
+
+_stop: ContextVar = ContextVar("stop", default=None)
+
+
+@contextmanager
+def stopped_by(stop):
+    """Have clients of servers that are made in the block stop once an event is set."""
+    token = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
+
+
+def find_stop():
+    """Return the event of :func:`stopped_by`, or a new one."""
+    return _stop.get() or threading.Event()
+
+
+class StoppedError(RuntimeError):
+    """The event that stops a client is set."""
 
 
 _PAUSE = 0.06  # seconds: from a key to the next text on the page, as a rule

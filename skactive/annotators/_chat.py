@@ -5,7 +5,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 from .._utils._containers import as_list, refuse_unordered
 from .._utils._format import progress_bar, warn_caller
+from .._utils._repeatable import StoppedError, map_in_daemons
 from .._utils._sklearn import Interval, validate_parameter_constraints
 from .._utils._texts import as_texts
 from ._base import check_name, read_texts
@@ -115,7 +115,7 @@ class ChatAnnotator:
     n_jobs : int, default=4
         Number of requests at a time.
     timeout : float, default=60.0
-        Seconds to wait for a reply, and for its end.
+        Seconds that a request may take, from the connection to the end of the reply.
     max_retries : int, default=5
         Number of repetitions after an error that may pass: no connection, a status of
         429 or of 500 and more. The waiting time doubles, or is what the server says in
@@ -325,8 +325,9 @@ class ChatAnnotator:
         PermissionError
             If the server refuses the key.
         ConnectionError
-            If the server cannot be reached, or does not answer as this API does. The
-            answers so far are kept.
+            If the server cannot be reached, or does not answer as this API does; a
+            ConnectionAbortedError if a session that asks is closed. The answers so far
+            are kept.
         ImportError
             If httpx is not installed.
         """
@@ -354,29 +355,28 @@ class ChatAnnotator:
                 self._ask(client, *item)
             except UnusableError as exc:
                 failures[item[0]] = str(exc)
-            except BaseException:
-                client.stop.set()
-                raise
+            except StoppedError:
+                pass  # by a session that is closed, or by the error of another request
 
         bar = progress_bar(self.verbose, total=len(new), desc=self.name)
-        with client, bar, ThreadPoolExecutor(self.n_jobs) as pool:
-            try:
-                # One at a time until the server has answered as it should.
-                while not client.has_answered and (item := next(items, None)):
-                    work(item)
-                    bar.update()
-                for _ in pool.map(work, items):
-                    bar.update()
-            finally:
-                client.stop.set()  # at an error or Ctrl-C, only what was sent goes on
+        with client, bar:
+            # One at a time until the server has answered as it should.
+            while not client.has_answered and (item := next(items, None)):
+                work(item)
+                bar.update()
+            for _ in map_in_daemons(work, items, self.n_jobs, client.stop):
+                bar.update()
+        if client.stop.is_set():
+            raise ConnectionAbortedError(
+                f"the requests to {self.host} were stopped. The answers so far are "
+                "kept: ask again."
+            )
         return failures
 
     def _ask(self, client, key, text):
         """Send one text, and keep the answer."""
         body = {"model": self.model, "messages": [*self._messages, _show(text)]}
         choice, options = client.ask(body, self._options)
-        if options is None:
-            return
         self._sent = list(options)
         answer = {**_NO_ANSWER, "model": self.model, "sent": options, "why": _REFUSED}
         message = choice["message"]

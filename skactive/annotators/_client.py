@@ -4,9 +4,6 @@ import json
 import os
 import random
 import threading
-import time
-from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 try:
@@ -15,6 +12,9 @@ except ImportError as error:
     raise ImportError(
         'ChatAnnotator needs httpx: pip install "skactive[machine]"'
     ) from error
+
+# isort: split
+from .._utils._exchange import Exchanges, read_retry_after
 
 # What a request asks for, from the most to the least that a server may understand.
 MODES = (
@@ -38,15 +38,15 @@ class UnusableError(Exception):
 class ChatClient:
     """Send the requests of one run, from several threads.
 
-    The key is read from an environment variable, and is in no error. After `stop` is
-    set, no request begins.
+    The key is read from an environment variable, and is in no error. The event `stop`
+    ends all requests.
     """
 
     def __init__(self, url, api_key_variable, timeout, max_retries, sent):
         self._url, self._host = url, urlsplit(url).netloc
         self._variable, self._key = api_key_variable, read_key(api_key_variable)
         self._timeout, self._max_retries = timeout, max_retries
-        self.stop, self._lock = threading.Event(), threading.Lock()
+        self._lock = threading.Lock()
         # The mode is decided by the first answer, in this run or before.
         self.has_answered = sent in MODES
         self._mode = MODES.index(sent) if self.has_answered else 0
@@ -56,12 +56,14 @@ class ChatClient:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        self._http = httpx.Client(
+        self._http = Exchanges(
+            timeout,
             headers=headers,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10)),
             trust_env=False,  # no proxy sees texts or key, unless it is the URL
             follow_redirects=False,
         )
+        self.stop = self._http.stop
 
     def __enter__(self):
         return self
@@ -72,8 +74,8 @@ class ChatClient:
     def ask(self, body, options):
         """Return the first choice of a reply and the names of the options sent.
 
-        Both are None once `stop` is set. Raise an UnusableError for a text that the
-        server rejects, and for a reply that is none of this API; several of these in a
+        Raise a StoppedError once `stop` is set, and an UnusableError for a text that
+        the server rejects or a reply that is none of this API; several of these in a
         row are an error that ends the run.
         """
         try:
@@ -89,8 +91,6 @@ class ChatClient:
                     "page may have answered."
                 ) from exc
             raise
-        if mode is None:
-            return None, None
         if isinstance(choice, str):
             raise UnusableError(choice)
         with self._lock:
@@ -103,8 +103,6 @@ class ChatClient:
         while True:
             sent = {name: options[name] for name in MODES[mode]}
             status, content = self._send(json.dumps({**body, **sent}).encode())
-            if status is None:
-                return None, None
             if status < 400:
                 return _read_choice(self._hide(content)), mode
             reason = f"status {status}: {self._describe(content)}"
@@ -118,11 +116,10 @@ class ChatClient:
     def _send(self, data):
         """Return the status and the text of a reply, after retries."""
         for attempt in range(self._max_retries + 1):
-            if self.stop.is_set():
-                return None, None
             wait, is_slow = None, False
             try:
-                status, headers, content = self._post(data)
+                sent = self._http.send(_read_reply, "POST", self._url, content=data)
+                status, headers, content = sent
             except httpx.RequestError as exc:
                 # Its words could hold a header, and so the key.
                 reason, is_slow = type(exc).__name__, isinstance(exc, httpx.ReadTimeout)
@@ -131,30 +128,16 @@ class ChatClient:
                     self._check(status, headers, content)
                     return status, content
                 reason = f"status {status}: {self._describe(content)}"
-                wait = _read_seconds(headers.get("retry-after", ""))
+                wait = read_retry_after(headers, _MAX_WAIT)
             if attempt < self._max_retries:
                 usual = min(2**attempt * self._rng.uniform(0.5, 1), _MAX_WAIT)
                 _pause(self.stop, usual if wait is None else wait)
         if is_slow and self.has_answered:
-            raise UnusableError(f"nothing within {self._timeout:g} seconds")
+            raise UnusableError(f"no end within {self._timeout:g} seconds")
         raise ConnectionError(
             f"{self._host} failed {self._max_retries + 1} times in a row, finally with "
             f"{reason}. Check that the server runs, and its limits."
         )
-
-    def _post(self, data):
-        """Return status, headers and text of a reply of limited length and time."""
-        end = time.monotonic() + self._timeout
-        with self._http.stream("POST", self._url, content=data) as reply:
-            content = bytearray()
-            for part in reply.iter_raw():
-                content += part
-                if len(content) > _MAX_BYTES:
-                    raise UnusableError(f"more than {_MAX_BYTES:,} bytes")
-                if time.monotonic() > end:
-                    raise UnusableError(f"no end within {self._timeout:g} seconds")
-            text = content.decode("utf-8", "replace")
-            return reply.status_code, reply.headers, text
 
     def _check(self, status, headers, content):
         """Raise an error for a status that no other request would change."""
@@ -199,18 +182,18 @@ def read_key(variable):
     return key
 
 
-def _read_seconds(value):
-    """Return the seconds of a header Retry-After, a number or a date, or None."""
-    with suppress(ValueError):
-        return min(max(0.0, float(value)), _MAX_WAIT)
-    with suppress(ValueError, OverflowError):
-        moment = parsedate_to_datetime(value).timestamp()
-        return min(max(0.0, moment - time.time()), _MAX_WAIT)
-    return None
-
-
 def _pause(stop, seconds):
     stop.wait(seconds)
+
+
+def _read_reply(response):
+    """Return status, headers and text of a response of limited length."""
+    content = bytearray()
+    for part in response.iter_raw():
+        content += part
+        if len(content) > _MAX_BYTES:
+            raise UnusableError(f"more than {_MAX_BYTES:,} bytes")
+    return response.status_code, response.headers, content.decode("utf-8", "replace")
 
 
 def _read_message(content):

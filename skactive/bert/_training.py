@@ -11,7 +11,7 @@ from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from skorch.helper import predefined_split
 
 from .._utils._format import progress_bar
-from .._utils._repeatable import in_torch_threads, keep_torch_threads
+from .._utils._repeatable import in_torch_threads, keep_torch_threads, note_signals
 
 
 class Targets(torch.utils.data.Dataset):
@@ -107,10 +107,14 @@ def _end_epoch(net, epoch):
     """Return whether a callback stops; all of them see the end of the epoch."""
     stops = False
     for callback in (net, *(callback for _, callback in net.callbacks_)):
-        try:
-            callback.on_epoch_end(net, **epoch)
-        except KeyboardInterrupt:  # how callbacks of skorch stop
-            stops = True
+        with note_signals() as came:
+            try:
+                callback.on_epoch_end(net, **epoch)
+            except KeyboardInterrupt:  # how callbacks of skorch stop
+                if came:  # Ctrl-C
+                    raise
+                stops = True
+        stops |= getattr(callback, "stops", False) is True
     return stops
 
 
@@ -118,9 +122,9 @@ class History(Callback):
     """Record each epoch, keep the best weights and stop without an improvement.
 
     `score` is called with the (m, k) outputs of the validation texts; None if there are
-    none. An increase of less than `tol` is no improvement; `patience` epochs in a row
-    without one stop the training. `epochs` are the records. A bar on stderr shows the
-    `n_batches` of all epochs, as `verbose` says.
+    none. An increase of less than `tol` is no improvement; `stops` is True after
+    `patience` epochs in a row without one. `epochs` are the records. A bar on stderr
+    shows the `n_batches` of all epochs, as `verbose` says.
     """
 
     def __init__(self, score, tol, patience, n_batches=0, verbose=0, before=()):
@@ -131,7 +135,7 @@ class History(Callback):
 
     def on_train_begin(self, net, **kwargs):
         """Start the clock and the bar."""
-        self.epochs = []
+        self.epochs, self.stops = [], False
         self.best_score, self.best_weights = -math.inf, None
         self.reference, self.n_without_gain = -math.inf, 0
         self.bar = progress_bar(
@@ -153,7 +157,7 @@ class History(Callback):
             self.outputs.append(y_pred.detach().cpu())
 
     def on_epoch_end(self, net, **kwargs):
-        """Record the epoch; stop if it is time."""
+        """Record the epoch; say whether it is time to stop."""
         now = time.perf_counter()
         record = {
             "epoch": self.n_before + len(self.epochs) + 1,
@@ -175,8 +179,7 @@ class History(Callback):
             self.reference, self.n_without_gain = score, 0
         else:
             self.n_without_gain += 1
-        if self.n_without_gain >= self.patience:
-            raise KeyboardInterrupt
+        self.stops = self.n_without_gain >= self.patience
 
     def on_train_end(self, net, **kwargs):
         """Restore the best weights."""

@@ -157,8 +157,16 @@ class LabelSettings:
 
 def run_label(**options):
     """Run the command `label`."""
-    settings = LabelSettings(**options)
+    before = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)  # answers must not wait for training threads
+    try:
+        return _run_label(LabelSettings(**options))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _run_label(settings):
+    """Label by the page or in the terminal, and write what comes out."""
     classes, about = settings.classes, {}
     if settings.classes_file is not None:
         about = read_classes(settings.classes_file)

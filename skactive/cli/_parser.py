@@ -27,8 +27,27 @@ def say(message, end="\n"):
     print(message, file=sys.stderr, end=end, flush=True)
 
 
+class _Once(argparse.Action):
+    """Store the value of an option that may be given once."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if self.option_strings and self.dest in parser.given:
+            raise argparse.ArgumentError(self, "is given twice. Give it once")
+        parser.given.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """Parser whose errors are reported by `main` in one line."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.register("action", None, _Once)
+
+    def parse_known_args(self, args=None, namespace=None):
+        """Return the namespace and the rest of the arguments."""
+        self.given = set()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message):
         raise UsageError(f"{message.rstrip('.')}. See `{self.prog} --help`.")

@@ -1,7 +1,9 @@
 """What the local page, the server of predictions and Label Studio share."""
 
+import asyncio
 import errno
 import json
+import logging
 import os
 import re
 import socket
@@ -33,6 +35,10 @@ REQUEST_SECONDS = 10.0  # a request must be there twice this long after its conn
 MOST_WAITING = 50  # connections that may be open without a request
 _MOST_CONNECTIONS = 200
 _MOST_HEADER_BYTES = 32_768
+_MOST_UNREAD_BYTES = 262_144  # h11 limits what is not complete, and nothing else
+_BACKLOG = 128  # connections that may wait to be accepted
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_QUIET_SECONDS = 60.0  # after a message that the system is full
 MAX_BODY = 1_000_000
 HEADERS = {
     "Content-Security-Policy": (
@@ -76,6 +82,37 @@ class _Protocol(H11Protocol):
         self.loop.call_later(REQUEST_SECONDS, self._watch)
 
 
+class _Listener(socket.socket):
+    """Socket with its own number of connections that may wait.
+
+    asyncio accepts at once as many as it lets wait, and reports each that it has no
+    descriptor for, thousands of times a minute. So it is given the number 1.
+    """
+
+    def listen(self, _=None):
+        """Accept connections."""
+        super().listen(_BACKLOG)
+
+
+class _Server(uvicorn.Server):
+    """Server that says once in a while that no descriptor is left for a connection."""
+
+    _quiet_until = 0.0
+
+    async def startup(self, sockets=None):
+        """Start to serve."""
+        asyncio.get_running_loop().set_exception_handler(self._report)
+        await super().startup(sockets)
+
+    def _report(self, loop, context):
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _FULL:
+            loop.default_exception_handler(context)
+        elif loop.time() > self._quiet_until:
+            self._quiet_until = loop.time() + _QUIET_SECONDS
+            logging.getLogger(__name__).error("no more connections: %s", error)
+
+
 class HttpServer:
     """Serve an ASGI application on a socket that is bound.
 
@@ -87,7 +124,10 @@ class HttpServer:
         self._socket = listener
         self.port = listener.getsockname()[1]
         config = uvicorn.Config(
-            app,
+            self._answer,
+            interface="asgi3",
+            loop="asyncio",
+            backlog=1,  # see _Listener
             log_config=None,
             log_level="error",
             access_log=False,
@@ -95,13 +135,23 @@ class HttpServer:
             http=_Protocol,
             ws="none",
             limit_concurrency=_MOST_CONNECTIONS,
-            h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
+            h11_max_incomplete_event_size=_MOST_UNREAD_BYTES,
             server_header=False,
             timeout_graceful_shutdown=10,
         )
         config.most_waiting = most_waiting
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._thread = None
+
+    async def _answer(self, scope, receive, send):
+        """Answer a request, unless its address and headers are too long."""
+        n_bytes = len(scope["raw_path"]) + len(scope["query_string"])
+        n_bytes += sum(len(name) + len(value) for name, value in scope["headers"])
+        app = self.app
+        if n_bytes > _MOST_HEADER_BYTES:
+            error = f"Address and headers may have {_MOST_HEADER_BYTES} bytes."
+            app = respond(431, {"error": error})
+        await app(scope, receive, send)
 
     @property
     def stopping(self) -> bool:
@@ -145,12 +195,12 @@ def bind(port, host=LOCALHOST):
         raise ValueError(f"'port' must be at most 65535, got {port}.")
     # Where TCP is named, asyncio sets TCP_NODELAY. Else the body of a reply, which is
     # written after its headers, may wait 40 ms for the browser to acknowledge these.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = _Listener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # a new server may follow a killed one at once
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port or 0))
-        listener.listen(128)
+        listener.listen()
     except socket.gaierror as error:
         listener.close()
         raise ValueError(
@@ -212,6 +262,12 @@ def check_token(token):
     return token
 
 
+def is_named(host, names):
+    """Whether a header Host is one of some names, with a port or without."""
+    name, _, port = host.partition(":")
+    return name in names and (not port or port.isdecimal())
+
+
 class Guard:
     """Refuse whoever has no token or comes from another site.
 
@@ -237,7 +293,7 @@ class Guard:
         """Return the status, content and headers of a refusal, or None."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
-        if self.hosts and not {host, host.rpartition(":")[0]} & {*self.hosts}:
+        if self.hosts and not is_named(host, self.hosts):
             return 403, {"error": "This page is only for this computer."}
         if origin and origin != f"http://{host}":
             return 403, {"error": "The request comes from another page."}

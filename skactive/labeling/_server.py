@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 from .._storage._files import write_atomic
-from .._utils._repeatable import pause_background
+from .._utils._repeatable import pause_background, start_daemon
 from .._utils._sklearn import check_bool
 from ..session import Desk
 from ._calls import call
@@ -38,6 +38,7 @@ import anyio
 from starlette.responses import FileResponse, StreamingResponse
 from starlette.routing import Route
 
+_FIND_SECONDS = 5.0  # for a page that is served already
 PAGE = Path(__file__).parent / "_page"
 FILES = {
     "": ("index.html", "text/html"),
@@ -293,7 +294,9 @@ def find_page(folder):
     with suppress(OSError, HTTPException):
         if about.get("folder") == _identify(folder):
             url = f"http://{LOCALHOST}:{about['port']}/{about['token']}/"
-            build_opener(ProxyHandler({})).open(url, timeout=5).close()
+            opener = build_opener(ProxyHandler({}))
+            # Another program may have the port now, and never end its reply.
+            start_daemon(opener.open, url).result(_FIND_SECONDS).close()
             return url
     return None
 

@@ -11,7 +11,7 @@ from typing import Any
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
-from .._utils._repeatable import lower_priority, synchronized
+from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ..stopping import read_goal
 from ._agreement import compare_suggestions
@@ -123,6 +123,7 @@ class Desk:
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._error: Any = None, None  # a message, and the model when it came
         self._failures: list[str] = []  # of machines
+        self._stop = find_stop()  # ends their requests
         self._doubts = Doubts(session)
         if until is not None:
             read_goal(until)
@@ -751,12 +752,13 @@ class Desk:
         ----------
         annotator : annotator
             See `LabelingSession.annotate`. The state says if it fails. It stops when
-            the session is closed.
+            the desk or the session is closed.
         """
-        annotate_later(self.session, annotator, self._failures)
+        annotate_later(self.session, annotator, self._failures, self._stop)
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
+        self._stop.set()
         for worker in (self._worker, self._slow_worker, self._list_worker):
             worker.shutdown(cancel_futures=True)
 

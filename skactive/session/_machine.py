@@ -9,6 +9,7 @@ from typing import Any
 
 from .._utils._containers import as_list, take_rows
 from .._utils._labels import is_missing
+from .._utils._repeatable import find_stop, stopped_by
 from ..annotators import Annotator, describe_annotator
 from ..estimation import alternative_annotator_test, estimate_quality
 from ._agreement import measure_agreement
@@ -86,14 +87,19 @@ def compare(session, annotator):
 
 
 def annotate(session, annotator, ids):
-    """Record the answers of a machine; see `LabelingSession.annotate`."""
+    """Record the answers of a machine; see `LabelingSession.annotate`.
+
+    The event of `stopped_by`, or the end of the session, stops the requests.
+    """
     if not isinstance(annotator, Annotator):
         raise TypeError(
             "'annotator' must have a 'name' and a method 'annotate', got "
             f"{annotator!r}. See skactive.annotators.Annotator."
         )
-    name, state = annotator.name, session.state
+    name, state, stop = annotator.name, session.state, find_stop()
     with session._lock:
+        session._journal.sync()
+        session._stops.add(stop)
         known = [*state.answers.values()]
         if any(one.annotator == name for answer in known for one in answer.given):
             raise ValueError(
@@ -108,10 +114,11 @@ def annotate(session, annotator, ids):
     if hasattr(annotator, "check_limits"):
         annotator.check_limits(_take_texts(state.pool, ids))
     n_refused, n_done, size = 0, 0, _FIRST
-    while part := ids[n_done : n_done + size]:
+    while (part := ids[n_done : n_done + size]) and not stop.is_set():
         start = time.monotonic()
         texts = _take_texts(state.pool, part)
-        pairs = _check_answers(annotator, texts)
+        with stopped_by(stop):
+            pairs = _check_answers(annotator, texts)
         settings = describe_annotator(annotator)
         with session._lock:
             session._journal.sync()
@@ -154,14 +161,19 @@ def _record(session, name, rows, settings):
     session.models.prepare()
 
 
-def annotate_later(session, annotator, failures):
-    """Have a machine answer in a thread, which adds why it stopped to a list."""
+def annotate_later(session, annotator, failures, stop):
+    """Have a machine answer in a thread, which adds why it failed to a list.
+
+    The event `stop` ends its requests.
+    """
 
     def work():
         try:
-            session.annotate(annotator)
+            with stopped_by(stop):
+                session.annotate(annotator)
         except Exception as exc:  # shown by the front ends
-            failures.append(f"the machine stopped: {type(exc).__name__}: {exc}")
+            if not stop.is_set():
+                failures.append(f"the machine stopped: {type(exc).__name__}: {exc}")
 
     threading.Thread(target=work, daemon=True).start()
 

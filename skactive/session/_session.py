@@ -1,6 +1,7 @@
 """A labeling session: ask people for labels, and keep every answer."""
 
 import threading
+import weakref
 from collections.abc import Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -264,6 +265,7 @@ class LabelingSession:
         pool = Pool(X_pool, ids)
         self._bar: Any = None
         self.models: Any = None
+        self._stops: Any = weakref.WeakSet()  # events that end requests of machines
         # The lock of the journal guards the state. Training and choosing hold only
         # `_choosing`, so that answers need not wait for them. `_choosing` is always
         # acquired first.
@@ -1273,7 +1275,13 @@ class LabelingSession:
 
     @synchronized
     def close(self) -> None:
-        """Release the folder; harmless if repeated. `labels` can still be read."""
+        """Release the folder; harmless if repeated. `labels` can still be read.
+
+        A machine that answers in another thread is sent no more texts, and the requests
+        of a `ChatAnnotator` end at once.
+        """
+        for stop in self._stops:
+            stop.set()
         if self._bar is not None:
             self._bar.close()
             self._bar = None

@@ -336,7 +336,7 @@ def test_a_slow_reply_is_an_error_at_first_and_later_that_of_one_text(make, paus
         annotator.annotate(TEXTS)
     assert len(annotator.server.requests) == 2
     annotator = make(except_for(TEXTS[3], wait), timeout=2, max_retries=0)
-    with pytest.warns(UserWarning, match=r"unusable reply \(nothing within 2 sec"):
+    with pytest.warns(UserWarning, match=r"unusable reply \(no end within 2 sec"):
         answers = annotator.annotate(TEXTS)
     assert labels(answers).count(None) == 1
     assert answers[3] == (None, None)
@@ -364,7 +364,7 @@ def pour(part, pause):
     ],
 )
 def test_a_reply_without_end_is_cut(make, reply, timeout, reason):
-    annotator = make(except_for(TEXTS[3], reply), timeout=timeout)
+    annotator = make(except_for(TEXTS[3], reply), timeout=timeout, max_retries=0)
     with pytest.warns(UserWarning, match=reason):
         answers = annotator.annotate(TEXTS)
     assert answers[3] == (None, None)

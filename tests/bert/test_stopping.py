@@ -1,6 +1,7 @@
 """Early stopping, callbacks, and what an interruption leaves behind."""
 
 import copy
+import signal
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from skorch.callbacks import Callback, EarlyStopping, EpochScoring
 from skorch.history import History as NetHistory
 from torch import nn
 
+from skactive._utils._repeatable import start_daemon
 from skactive.bert import BertRegressor
 from skactive.bert._training import History
+from skactive.cli._main import interrupt_at_sigterm
 
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
@@ -43,9 +46,8 @@ def scored(scores, tol, patience):
         net.history.record("train_loss", 0.0)
         net.history.record("valid_loss", 0.0)
         history.outputs = [torch.zeros(1)]
-        try:
-            history.on_epoch_end(net)
-        except KeyboardInterrupt:
+        history.on_epoch_end(net)
+        if history.stops:
             break
     history.on_train_end(net)
     return len(history.epochs), int(net.module_.weight.item())
@@ -247,6 +249,74 @@ def test_an_interruption_leaves_an_unfitted_estimator_unfitted(
         model.fit(X, Y)
     assert set(vars(model)) == attributes
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def press_ctrl_c(*args, **kwargs):
+    """Send SIGINT to this process, as a terminal does; then go on for a while."""
+    signal.raise_signal(signal.SIGINT)
+    return 0.5
+
+
+def test_ctrl_c_during_a_validation_score_is_no_early_stop(tiny_bert, monkeypatch):
+    calls = []
+
+    def score(outputs):
+        calls.append(outputs)
+        return press_ctrl_c()
+
+    monkeypatch.setattr("skactive.bert._fitting._validation_score", lambda *_: score)
+    model = classifier(tiny_bert, early_stopping=True, validation_fraction=0.5)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X * 4, [*Y] * 4)
+    assert len(calls) == 1
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_a_callback_of_the_user_ends_the_program(tiny_bert, number):
+    class Interrupted(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            signal.raise_signal(number)
+
+    model = classifier(tiny_bert, callbacks=[Interrupted()])
+    with interrupt_at_sigterm(), pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_user_that_raises_ends_the_program(tiny_bert):
+    def handle(number, frame):
+        raise KeyboardInterrupt("by the user's handler")
+
+    class Interrupted(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            signal.raise_signal(signal.SIGINT)
+
+    model = classifier(tiny_bert, callbacks=[Interrupted()])
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="by the user's handler"):
+            model.fit(X, Y)
+        assert signal.getsignal(signal.SIGINT) is handle
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class StopsAtOnce(Callback):
+    """Stops after the first epoch, as the callbacks of skorch do."""
+
+    def on_epoch_end(self, net, **kwargs):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["main", "thread"])
+def test_a_callback_of_skorch_still_stops_the_training(tiny_bert, where):
+    model = classifier(tiny_bert, max_epochs=3, callbacks=[StopsAtOnce()])
+    if where == "main":
+        model.fit(X, Y)
+    else:
+        start_daemon(model.fit, X, Y).result(120)
+    assert len(model.history_) == 1
 
 
 def test_ctrl_c_within_the_forward_pass_ends_the_program(tiny_bert, monkeypatch):

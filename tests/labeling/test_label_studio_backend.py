@@ -1,15 +1,21 @@
 """The backend of Label Studio over HTTP, with the requests that Label Studio sends."""
 
+import signal
 import socket
 import threading
+import time
 from types import SimpleNamespace
 
 import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from skactive._utils._repeatable import start_daemon
 from skactive.labeling._label_studio import _backend
 from skactive.labeling._label_studio._backend import Backend, serve_backend
+from skactive.labeling._label_studio._client import Client
+
+from .._utils._hostile import KINDS, serve_badly
 
 TEXTS = ["a good film", "a bad film", "a long film"]
 
@@ -21,7 +27,7 @@ class StubBridge:
         self.project = 7
         self.version = ""
         self.wake, self.train_soon = threading.Event(), threading.Event()
-        self.asked = []
+        self.asked, self.client = [], SimpleNamespace(stop=threading.Event())
         self.question = SimpleNamespace(read_text=lambda task: task["data"]["review"])
 
     def is_blind(self, task, text):
@@ -282,6 +288,8 @@ def test_pages_of_a_browser_are_refused(client, bridge):
 
 
 def test_another_host_is_refused_where_only_this_computer_is_served(open_client):
+    odd = {"Host": "localhost:80@evil.example"}
+    assert open_client().get("/", headers=odd).status_code == 403
     headers = {"Host": "evil.example"}
     assert open_client().get("/", headers=headers).status_code == 403
     assert open_client().get("/", headers={"Host": "localhost:9"}).is_success
@@ -363,3 +371,19 @@ def test_the_bridge_runs_while_the_backend_is_served(bridge):
     with pytest.raises(RuntimeError, match="the project is gone"):
         serve_backend(bridge, announce=ask, say=said.append)
     assert said == ["running"]
+
+
+def test_ctrl_c_waits_for_no_request_to_label_studio(bridge, monkeypatch):
+    monkeypatch.setattr(_backend, "SECONDS_TO_END", 0.2)
+    with serve_badly(KINDS["a byte of a header"]) as (host, connections):
+        bridge.client = Client(f"http://{host}", "a-token", timeout=600, deadline=600)
+        bridge.run = lambda *, stop: bridge.client.list_users()
+
+        def interrupt():
+            while not connections:
+                time.sleep(0.02)
+            signal.raise_signal(signal.SIGINT)
+
+        start = time.monotonic()
+        serve_backend(bridge, announce=lambda url: start_daemon(interrupt))
+        assert time.monotonic() - start < 60

@@ -4,12 +4,14 @@ import json
 import re
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import httpx
 import pytest
 
+from skactive._utils._repeatable import start_daemon
 from skactive.labeling._label_studio._client import (
     ANNOTATION,
     CHUNK,
@@ -23,6 +25,8 @@ from skactive.labeling._label_studio._client import (
     chunk_items,
     format_time,
 )
+
+from .._utils._hostile import KINDS, serve_badly
 
 URL = "http://labels.example:8080"
 TOKEN = "0123456789abcdef-the-secret"
@@ -127,7 +131,7 @@ def test_the_number_of_retries_is_an_option():
 
 @pytest.mark.parametrize(
     ("header", "wait"),
-    [("7", 7), ("0", 0), ("3600", MAX_WAIT), ("soon", 1), ("-3", 1), ("", 1)],
+    [("7", 7), ("0", 0), ("3600", MAX_WAIT), ("soon", 1), ("-3", 0), ("", 1)],
 )
 def test_retry_after_is_honored_within_limits(header, wait):
     client, _, waits = _client(_answer(429, retry_after=header), _answer(200, {}))
@@ -624,6 +628,29 @@ def test_users_are_named_by_what_they_have():
     ]
     client, _, _ = _client(_answer(200, users))
     assert client.list_users() == {1: "ann@example.com", 2: "ben", 3: "3"}
+
+
+@pytest.mark.parametrize("kind", ["a byte of a header", "endless 100 Continue"])
+def test_an_exchange_has_a_deadline_whatever_the_server_sends(kind):
+    waits = []
+    with serve_badly(KINDS[kind]) as (host, connections):
+        options = {"n_retries": 1, "timeout": 600, "deadline": 0.5}
+        client = Client(f"http://{host}", TOKEN, sleep=waits.append, **options)
+        with pytest.raises(UnavailableError, match=r"failed 2 times, .*ReadTimeout"):
+            client.list_users()
+        with pytest.raises(UnavailableError, match="may or may not have had an effect"):
+            client.create_project("a title", "<View/>")
+    assert waits == [1]
+    assert len(connections) == 3
+
+
+def test_closing_a_client_ends_its_waits():
+    client = Client(URL, TOKEN, transport=httpx.MockTransport(lambda x: _answer(503)))
+    asked = start_daemon(client.list_users)
+    time.sleep(0.5)
+    client.close()
+    with pytest.raises(RuntimeError, match="the client is closed"):
+        asked.result(60)
 
 
 def test_a_client_is_closed():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -22,9 +23,12 @@ from skactive.labeling._http import bind
 from skactive.labeling._server import (
     MAX_BODY,
     LabelingServer,
+    find_page,
     recall_address,
     remember_address,
 )
+
+from .._utils._hostile import KINDS, serve_badly
 
 TOKEN = "a-token-for-the-tests"
 
@@ -124,6 +128,10 @@ def test_a_wrong_token_is_refused(client, path, token):
     [
         {"Host": "evil.example"},
         {"Host": "127.0.0.1.evil.example:80"},
+        {"Host": "127.0.0.1:80@evil.example"},
+        {"Host": "127.0.0.1:evil.example"},
+        {"Host": "localhost:80:90"},
+        {"Host": "user@localhost:80"},
         {"Host": ""},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
@@ -149,6 +157,59 @@ def test_large_requests_are_refused(client):
     parts = client.post("/api/state", content=iter([large[:-1], b"  "]))
     assert parts.status_code == 413
     assert client.post("/api/state", content=b"{}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("", {"X": "a" * 100_000}),
+        ("", {f"X-{i}": "a" * 100 for i in range(1000)}),
+        (f"?{'a' * 60_000}", {}),
+        ("a" * 60_000, {}),
+    ],
+)
+def test_long_addresses_and_headers_are_refused(server, path, headers):
+    with server:
+        assert httpx.get(f"{server.url}{path}", headers=headers).status_code == 431
+        usual = {"X": "a" * 30_000}
+        assert httpx.get(f"{server.url}", headers=usual).status_code == 200
+
+
+_FULL_SERVER = """
+import resource
+from skactive.labeling._http import HttpServer, bind, make_app
+
+server = HttpServer(make_app([]), bind(None))
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+print(server.port, flush=True)
+server.run()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits of descriptors")
+def test_a_server_without_descriptors_says_so_once_and_answers_afterwards():
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FULL_SERVER], stdout=-1, stderr=-1, text=True
+    )
+    try:
+        port = int(process.stdout.readline())
+        url, end = f"http://127.0.0.1:{port}/", time.monotonic() + 60
+        connections = [
+            socket.create_connection(("127.0.0.1", port)) for _ in range(100)
+        ]
+        time.sleep(3)
+        for connection in connections:
+            connection.close()
+        status = None
+        while status != 404 and time.monotonic() < end:
+            with suppress(httpx.TransportError):
+                status = httpx.get(url, timeout=5).status_code
+        assert status == 404
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert said.splitlines() == ["no more connections: [Errno 24] Too many open files"]
 
 
 def test_ten_megabytes_are_refused_before_they_are_read(server):
@@ -436,6 +497,19 @@ def test_the_address_of_the_last_time_is_kept_and_private(folder, free_port):
     assert recall_address(folder) == (free_port, TOKEN)
     assert recall_address(folder, free_port) == (free_port, TOKEN)
     assert (folder / "page.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("kind", ["a byte of a header", "endless 100 Continue"])
+def test_another_program_on_the_port_of_the_last_time_is_given_up(
+    folder, kind, monkeypatch
+):
+    monkeypatch.setattr(_server, "_FIND_SECONDS", 1.0)
+    with serve_badly(KINDS[kind]) as (host, connections):
+        remember_address(folder, f"http://{host}/{TOKEN}/")
+        start = time.monotonic()
+        assert find_page(folder) is None
+        assert time.monotonic() - start < 30
+        assert connections
 
 
 def test_another_port_has_another_token(folder, free_port):

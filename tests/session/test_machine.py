@@ -1,6 +1,7 @@
 """Answers of machines in a session: apart from labels, and what they are used for."""
 
 import json
+import time
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +15,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, AveragedClassifier, load, save
-from skactive.annotators import ColumnAnnotator
+from skactive._utils._repeatable import start_daemon
+from skactive.annotators import ChatAnnotator, ColumnAnnotator
 from skactive.estimation import alternative_annotator_test, estimate_quality
+from skactive.session import Desk
+from tests._utils._hostile import KINDS, count_work, drip, serve_badly
+
+PATIENCE = 30  # seconds; a busy machine may be slow
 
 N = 300
 RNG = np.random.default_rng(1)
@@ -366,3 +372,99 @@ def test_a_saved_model_holds_no_texts_of_a_machine(described, tmp_path):
 def test_without_labels_a_machine_is_not_trained_on(described):
     described.annotate(column())
     assert described.learner.estimator_.machine_weight_ == 0
+
+
+# The end of a session ends the requests of its machine
+
+
+@pytest.fixture
+def silent():
+    """The address of a server that accepts connections and says nothing."""
+    with serve_badly(KINDS["says nothing"]) as (host, connections):
+        yield f"http://{host}", connections
+
+
+def ask_later(session, url):
+    """Have a language model answer in a thread; return its Future."""
+    chat = ChatAnnotator(url, "m", NAMES.tolist(), timeout=600, verbose=0)
+    return start_daemon(session.annotate, chat)
+
+
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_closing_a_session_ends_the_requests_of_its_machine(session, silent):
+    url, connections = silent
+    asked = ask_later(session, url)
+    wait_for(lambda: connections)
+    session.close()
+    with pytest.raises(ConnectionAbortedError, match="were stopped"):
+        asked.result(PATIENCE)
+
+
+def test_closing_a_session_ends_the_wait_between_two_requests(session):
+    write = drip(
+        b"HTTP/1.1 503 Busy\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n", b""
+    )
+    with serve_badly(write) as (host, connections):
+        asked = ask_later(session, f"http://{host}")
+        wait_for(lambda: connections)
+        time.sleep(0.5)
+        session.close()
+        with pytest.raises(ConnectionAbortedError, match="were stopped"):
+            asked.result(PATIENCE)
+        assert len(connections) == 1
+
+
+def test_closing_a_desk_ends_the_requests_of_its_machine(session, silent):
+    url, connections = silent
+    chat = ChatAnnotator(url, "m", NAMES.tolist(), timeout=600, verbose=0)
+    before = count_work()
+    with Desk(session) as desk:
+        desk.annotate(chat)
+        wait_for(lambda: connections)
+    wait_for(lambda: count_work() == before)
+    assert desk.state()["model"]["error"] is None
+    assert session.labels == {}  # the session stays open
+    label(session, 10)
+
+
+def test_another_session_with_the_same_machine_goes_on(
+    session, open_session, silent, tmp_path
+):
+    url, connections = silent
+    chat = ChatAnnotator(url, "m", NAMES.tolist(), timeout=600, verbose=0)
+    other = open_session(TEXTS, learner=make_learner(), folder=tmp_path / "other")
+    asked = [start_daemon(one.annotate, chat) for one in (session, other)]
+    wait_for(lambda: len(connections) == 2)
+    session.close()
+    with pytest.raises(ConnectionAbortedError):
+        asked[0].result(PATIENCE)
+    time.sleep(0.5)
+    assert not asked[1].done()
+
+
+def test_a_machine_of_a_closed_session_is_sent_nothing(session):
+    machine = Machine(lambda text: (None, None))
+    session.close()
+    with pytest.raises(ValueError, match="is closed"):
+        session.annotate(machine)
+    assert machine.asked == []
+
+
+def test_a_machine_of_a_closed_desk_gets_no_more_texts(session):
+    desk, machine = Desk(session), Machine(None)
+
+    def answer(text):
+        desk.close()
+        return "bug", None
+
+    machine.answer = answer
+    desk.annotate(machine)
+    wait_for(lambda: len(machine.asked) >= 16)
+    time.sleep(0.5)
+    assert len(machine.asked) == 16

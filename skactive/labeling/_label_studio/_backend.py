@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
+from .._http import HOSTS, HttpServer, bind, is_named, make_app, read_json, respond
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 MAX_BODY = 50_000_000  # bytes of the tasks that Label Studio sends in one request
 MAX_EVENT = 1_000_000  # and of all other requests
+SECONDS_TO_END = 5.0  # of a request to Label Studio, once the backend stops
 CHUNK = 200  # texts that are predicted before the next look whether someone waits
 # Changes of the project are made by the bridge itself, and hold no answers.
 UNINTERESTING = {"PROJECT_CREATED", "PROJECT_UPDATED"}
@@ -34,7 +35,7 @@ class Backend(HttpServer):
         self,
         bridge: Any,
         *,
-        host: str = LOCALHOST,
+        host: str = HOSTS[0],
         port: int | None = None,
         auth: str | None = None,
     ) -> None:
@@ -64,8 +65,7 @@ class Backend(HttpServer):
         """Return the status, the content and the headers of a refusal, or None."""
         if "origin" in headers:
             return 403, {"error": "The request comes from a page of a browser."}
-        name = headers.get("host", "").partition(":")[0]
-        if self._host in HOSTS and name not in HOSTS:
+        if self._host in HOSTS and not is_named(headers.get("host", ""), HOSTS):
             return 403, {"error": "This backend is only for this computer."}
         given = headers.get("authorization", "").encode()
         if self._auth and not hmac.compare_digest(given, self._auth):
@@ -164,7 +164,7 @@ class Backend(HttpServer):
 def serve_backend(
     bridge: Any,
     *,
-    host: str = LOCALHOST,
+    host: str = HOSTS[0],
     port: int | None = None,
     auth: str | None = None,
     announce: Callable[[str], Any] | None = None,
@@ -181,7 +181,8 @@ def serve_backend(
         try:
             bridge.run(stop=stop, **options)
         except Exception as error:
-            errors.append(error)
+            if not bridge.client.stop.is_set():
+                errors.append(error)
         finally:
             backend.ask_to_stop()
 
@@ -195,6 +196,8 @@ def serve_backend(
     finally:
         stop.set()
         bridge.wake.set()
+        thread.join(SECONDS_TO_END)
+        bridge.client.stop.set()
         thread.join()
     if errors:
         raise errors[0]

@@ -1,11 +1,9 @@
 """The REST API of Label Studio over httpx: tokens, retries, and clear errors."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -15,6 +13,9 @@ except ImportError as error:
     raise ImportError(
         'Label Studio needs httpx: pip install "skactive[label-studio]"'
     ) from error
+
+# isort: split
+from ..._utils._exchange import Exchanges, read_retry_after
 
 RETRIED = (429, 500, 502, 503, 504)
 # With these answers and errors a request surely had no effect.
@@ -52,7 +53,11 @@ class RefusedError(LabelStudioError):
 
 
 class Client:
-    """Talk to the Label Studio at `url` with a user's `token` of either kind."""
+    """Talk to the Label Studio at `url` with a user's `token` of either kind.
+
+    The server may be silent for `timeout` seconds, and an exchange takes at most
+    `deadline` seconds. The event `stop` ends all requests by a StoppedError.
+    """
 
     def __init__(
         self,
@@ -60,29 +65,33 @@ class Client:
         token: str,
         *,
         transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], Any] = time.sleep,
+        sleep: Callable[[float], Any] | None = None,
         n_retries: int = 5,
         timeout: float = 30,
+        deadline: float = 300,
     ) -> None:
         self.url = check_url(url)
         self._token = check_token(token)
         self._access = ""
-        self.sleep = sleep
         self.n_retries = n_retries
         # A redirect is not followed: the token would go along.
-        self._http = httpx.Client(
+        self._http = Exchanges(
+            deadline,
             base_url=self.url,
             headers={"Accept": "application/json"},
             timeout=timeout,
             transport=transport,
             follow_redirects=False,
         )
+        self.stop = self._http.stop
+        self.sleep = sleep or self.stop.wait
 
     def __repr__(self) -> str:
         return f"Client({self.url!r})"
 
     def close(self) -> None:
-        """Close the connections."""
+        """End all requests, and close the connections."""
+        self.stop.set()
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -280,9 +289,8 @@ class Client:
         repeatable = repeatable or method != "POST"
         for attempt in range(self.n_retries + 1):
             try:
-                response = self._http.request(
-                    method, path, json=body, params=params, headers=headers
-                )
+                content = {"json": body, "params": params, "headers": headers}
+                response = self._http.send(_read_all, method, path, **content)
             except httpx.RequestError as error:
                 reason, wait = self._hide(f"{type(error).__name__}: {error}"), None
                 safe = repeatable or isinstance(error, NOT_SENT)
@@ -290,7 +298,7 @@ class Client:
                 if response.status_code not in RETRIED:
                     return response
                 reason = f"status {response.status_code}: {self._describe(response)}"
-                wait = read_retry_after(response)
+                wait = read_retry_after(response.headers, MAX_WAIT)
                 safe = repeatable or response.status_code in WITHOUT_EFFECT
             if not safe:
                 raise UnavailableError(
@@ -298,7 +306,7 @@ class Client:
                     "or may not have had an effect. Look at the project, then repeat."
                 )
             if attempt < self.n_retries:
-                self.sleep(2**attempt if wait is None else min(wait, MAX_WAIT))
+                self.sleep(2**attempt if wait is None else wait)
         raise UnavailableError(
             f"{method} {self.url}{path} failed {self.n_retries + 1} times, finally "
             f"with {reason}. Check that Label Studio runs, then repeat."
@@ -356,6 +364,11 @@ class Client:
         for secret in (self._token, self._access):
             text = text.replace(secret, "...") if secret else text
         return text
+
+
+def _read_all(response):
+    response.read()
+    return response
 
 
 def is_personal(token):
@@ -421,19 +434,6 @@ def chunk_items(items):
         size += length
     if chunk:
         yield chunk
-
-
-def read_retry_after(response):
-    """Return the seconds of the header Retry-After, or None."""
-    value = response.headers.get("retry-after", "")
-    if value.isdecimal():
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def read_detail(response):
