@@ -4,9 +4,7 @@ import hmac
 import logging
 from collections import deque
 
-import numpy as np
-
-from .._utils._labels import list_best, predict_labels
+from .._utils._labels import find_certainty, list_best, predict_labels
 from .._utils._sklearn import check_count
 from .._utils._texts import refuse_surrogates
 from ._http import (
@@ -157,11 +155,11 @@ def make_exported_predict(model):
             n = len(texts)
             return model.predict(texts), [None] * n, [[] for _ in range(n)]
         proba = model.predict_proba(texts)
-        sure = proba if model.target == "single-label" else np.maximum(proba, 1 - proba)
-        scores = (
-            sure.max(axis=1) if model.target == "single-label" else sure.min(axis=1)
-        )
+        predicted, scores = model.decide(proba), proba.max(axis=1)
+        if model.target == "multi-label":
+            decided = [[name in row for name in model.classes] for row in predicted]
+            scores = find_certainty(proba, decided)
         best = list_best(model.classes, proba, len(model.classes))
-        return model.decide(proba), scores.tolist(), best
+        return predicted, scores.tolist(), best
 
     return predict

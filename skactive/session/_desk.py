@@ -272,7 +272,9 @@ class Desk:
         Returns
         -------
         item : dict
-            "read" is the number of characters that the encoder reads, None for all.
+            "probability" is that of the predicted class; it is None for a list of
+            classes, where "top" has that of each, and for a number. "read" is the
+            number of characters that the encoder reads, None for all.
             Nothing of a machine is shown with an item that is "blind", because the
             audit can draw it.
         """
@@ -302,7 +304,7 @@ class Desk:
                     "id": id,
                     "text": text if isinstance(text, str) else list(text),
                     "prediction": label,
-                    "probability": score,
+                    "probability": None if isinstance(label, list) else score,
                     "top": top,
                     "blind": blind,
                     "held_out": held_out,
@@ -494,9 +496,9 @@ class Desk:
         Returns
         -------
         about : dict
-            "prediction" and "probability"; "words", a list for each of the first words:
-            number of the text, start, end, and by how much the probability falls
-            without the word; "error", why there are none; and "items", the labeled ones
+            "prediction", and "probability", that of the predicted class, or the mean of
+            several; "words", a list for each of the first words: number of the text,
+            start, end, and by how much the probability falls without the word; "error", why there are none; and "items", the labeled ones
             that are the most similar, with the cosine as "similarity".
 
         Raises

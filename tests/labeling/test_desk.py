@@ -883,9 +883,8 @@ def test_predictions_of_several_classes_are_lists(open_desk):
     good, bad = desk.item(21), desk.item(20)
     assert (good["prediction"], bad["prediction"]) == (["joy", "love"], [])
     assert {name for name, _ in good["top"][:2]} == {"joy", "love"}
-    # The score is that of the least certain class.
-    doubts = [max(p, 1 - p) for _, p in good["top"]]
-    assert good["probability"] == pytest.approx(min(doubts))
+    # No single number fits a set; `top` has the probability of each class.
+    assert good["probability"] is bad["probability"] is None
     assert desk.state()["model"]["error"] is None
 
 
@@ -899,6 +898,27 @@ def test_check_answers_with_several_classes(open_desk):
     found = _check(desk, 3)["items"]
     assert found[0]["id"] == 12
     assert found[0]["label"] == ["joy", "love"]
+    assert found[0]["probability"] is None
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0], ids=["all", "none"])
+def test_an_explanation_of_a_set_is_about_the_predicted_classes(open_desk, threshold):
+    class Thresholded(OneVsRestClassifier):
+        def predict(self, X):
+            return (self.predict_proba(X) > threshold).astype(int)
+
+    model = Thresholded(LogisticRegression(C=100))
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), random_state=0)
+    desk = open_desk(session={**SEVERAL, "refit": True}, learner=learner)
+    for id, text in enumerate(TEXTS[:20]):
+        more = ["love"] * (id % 3 == 0)
+        desk.answer(id, ["joy", *more] if "good" in text else ["anger", *more], "tab")
+    desk.session.refit()
+    about = desk.explain(21)
+    p = dict(about["top"])
+    assert sorted(about["prediction"]) == sorted(x for x in p if p[x] > threshold)
+    expected = np.mean([*p.values()]) if threshold == 0 else 1 - max(p.values())
+    assert about["probability"] == pytest.approx(expected)
 
 
 def test_numbers(open_desk):

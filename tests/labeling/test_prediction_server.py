@@ -14,7 +14,11 @@ from starlette.testclient import TestClient
 
 from skactive.labeling import _prediction_server as module
 from skactive.labeling._http import MOST_WAITING
-from skactive.labeling._prediction_server import PredictionServer, make_predict
+from skactive.labeling._prediction_server import (
+    PredictionServer,
+    make_exported_predict,
+    make_predict,
+)
 
 TOKEN = "a-token-for-the-tests"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -84,6 +88,20 @@ def test_several_classes_and_numbers(make_client):
     found = _post(make_client(make_predict(numbers, None, "regression")), TEXTS).json()
     np.testing.assert_allclose(found["labels"], numbers.predict(TEXTS))
     assert found["probabilities"] == [None] * len(TEXTS)
+
+
+def test_an_export_of_several_classes_has_the_probability_of_its_decisions(make_client):
+    class Exported:
+        target, classes = "multi-label", ["weather", "sport"]
+
+        def predict_proba(self, texts):
+            return np.array([[0.21, 0.1]] * len(texts))
+
+        def decide(self, proba):
+            return [["weather"]] * len(proba)  # above its threshold
+
+    found = _post(make_client(make_exported_predict(Exported())), TEXTS[:2]).json()
+    assert found == {"labels": [["weather"]] * 2, "probabilities": [0.21] * 2}
 
 
 def test_pairs(make_client):
