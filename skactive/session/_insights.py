@@ -1,7 +1,8 @@
 """What the answers of a session say about themselves and about the model."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from scipy.special import softmax
@@ -41,16 +42,21 @@ _MAX_RESIDUAL = 3.0  # median absolute residuals
 _WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
 
 
-def find_doubtful(models):
-    """Return all rows of `LabelingSession.suspicious`; see there."""
+def find_doubtful(models, find_blind):
+    """Return all rows of `LabelingSession.suspicious`; see there.
+
+    `find_blind(ids)` returns which items are left out.
+    """
     learner, data, rest = models.taught()
+    seen = ~np.array(find_blind(data.labels), dtype=bool)
     if models.target != "single-label":
-        return _find_doubts(learner, data)
+        return _find_doubts(learner, data, seen)
     supervised = find_supervised(learner.estimator)
     found = hold_out(learner, data, rest, supervised, n_rest=0)
     if found is None:
         return []
     ids, first = list(data.labels), len(found.codes) - len(data.labels)
+    found.proba[first:][~seen] = np.nan
     proba = found.proba if supervised is None else temper(found.proba, found.codes)
     classes, doubts = found.classes.tolist(), []
     for row in find_suspicious(proba, found.codes).tolist():
@@ -64,8 +70,8 @@ def estimate_model(models, seconds, audit, n_left, horizon):
     """Return an Estimate and the quality of the classes.
 
     See `LabelingSession.estimate` and `_assess_classes`. `seconds` are those of the
-    answers, and `audit` are the ids of the audit. `n_left` is the number of labels that
-    are still wanted, or None.
+    answers, and `audit` holds the labels of the audit by id. `n_left` is the number of
+    labels that are still wanted, or None.
     """
     learner, data, rest = models.taught()
     minutes = minutes_left(seconds, n_left)
@@ -74,17 +80,36 @@ def estimate_model(models, seconds, audit, n_left, horizon):
         return Estimate(len(data.labels), horizon=horizon, minutes=minutes), {}
     audited = np.zeros(len(found.codes), dtype=bool)
     audited[len(audited) - len(data.labels) :] = [id in audit for id in data.labels]
+    found = _use_first(found, audited, [audit[id] for id in data.labels if id in audit])
     estimate = _make_estimate(found, len(data.labels), audited, horizon, minutes)
     return estimate, _assess_classes(found, audited & ~np.isnan(found.proba[:, 0]))
 
 
-def _find_doubts(learner, data):
-    """Return doubtful lists of names, rows or numbers, as rows of `suspicious`."""
+def _use_first(found, audited, labels):
+    """Return an OutOfFold with the first answers of the rows of the audit.
+
+    The model is wrong where it does not know the class of the first answer any more.
+    """
+    known = {key_of(label): j for j, label in enumerate(found.classes.tolist())}
+    other = (found.proba[audited].argmax(axis=1) + 1) % len(known)
+    codes = found.codes.copy()
+    codes[audited] = [
+        known.get(key_of(label), j)
+        for label, j in zip(labels, other.tolist(), strict=True)
+    ]
+    return replace(found, codes=codes)
+
+
+def _find_doubts(learner, data, seen):
+    """Return doubtful lists of names, rows or numbers, as rows of `suspicious`.
+
+    Only items of the mask `seen` are compared.
+    """
     n, names = len(data.labels), data.classes
-    if n < 2:
+    if seen.sum() < 2:
         return []
-    predicted = predict_held_out(learner, n)
-    y = learner.y_labeled_[-n:]
+    predicted = predict_held_out(learner, n)[seen]
+    y = learner.y_labeled_[-n:][seen]
     if y.ndim == 1:
         rows, sizes = find_suspicious_numbers(predicted, y)
         best = predicted[rows].tolist()
@@ -94,7 +119,7 @@ def _find_doubts(learner, data):
         sizes, best = np.maximum(p, 1 - p), (predicted[rows] > 0.5).astype(int).tolist()
         if names is not None:
             best = [[names[j] for j in np.flatnonzero(row)] for row in best]
-    answers = list(data.labels.items())
+    answers = list(compress(data.labels.items(), seen))
     return [
         (*answers[row], other, size)
         for row, other, size in zip(rows.tolist(), best, sizes.tolist(), strict=True)
@@ -308,11 +333,11 @@ class Quality:
         """Return how many more labels of the audit make the shares exact enough."""
         if self._until is not None:
             return self._distance and f"; {self._distance}"
-        queue, answers = self._session.queue, self._session.state.answers
+        queue = self._session.queue
         sample, _ = queue.choose_sample(blind=True)
         if len(sample) < _MIN_AUDIT or self._session.target != "single-label":
             return ""
-        counts = Counter(key_of(answers[id].label) for id in sample)
+        counts = Counter(map(key_of, sample.values()))
         shares = [count / len(sample) for count in counts.values()]
         share = min(shares, key=lambda share: abs(share - 0.5))
         n_pool = len(queue.draws.order)

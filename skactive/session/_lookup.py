@@ -99,16 +99,18 @@ def _refuse_blind(session, id):
 def _find_candidates(session):
     """Return the state, the model and the positions (m,) of unlabeled items.
 
-    They are in random order, have features, and are none that the audit can draw soon.
+    They are in random order, have features, and are not blind.
     """
     if session.target == "regression":
         raise TypeError("numbers have no classes. Look for texts by their words.")
     model, rows = _find_model(session), session.queue.find_unaudited()
     ready = session.models.find_ready()
-    rows = rows if ready is None else rows[ready[rows]]
+    rows = (rows if ready is None else rows[ready[rows]])[:_MOST_TEXTS]
+    ids = [session.state.pool.ids[row] for row in rows.tolist()]
+    rows = rows[~np.array(session.queue.find_blind(ids), dtype=bool)]
     if not len(rows):
         raise ValueError("no unlabeled text is left that is not for the audit.")
-    return session.state, model, rows[:_MOST_TEXTS]
+    return session.state, model, rows
 
 
 def _find_row(state, id):

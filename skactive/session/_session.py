@@ -451,7 +451,7 @@ class LabelingSession:
         shown : {"none", "prediction", "suggestion"}, default="none"
             What the annotator saw of a machine before the answers: nothing, the
             prediction of a model, or a suggestion from elsewhere. None if this is
-            unknown.
+            unknown. The first answer of an annotator counts in the estimates.
 
         Raises
         ------
@@ -987,7 +987,8 @@ class LabelingSession:
         reaches the mean probability that its own items have. The order is that of the
         difference between the probabilities of the answer and of the best class. An
         answer of several classes is as doubtful as its most doubtful class. The number
-        of a regressor is doubtful if its residual is above 3 median ones.
+        of a regressor is doubtful if its residual is above 3 median ones. Texts that
+        the audit can draw are left out, as nothing is predicted for them.
 
         Parameters
         ----------
@@ -1022,7 +1023,7 @@ class LabelingSession:
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
         check_count("n_items", n_items)
-        return find_doubtful(self.models)[:n_items]
+        return find_doubtful(self.models, self.queue.find_blind)[:n_items]
 
     def estimate(
         self, n_labels: int | None = None, *, horizon: int = 100, blind: bool = True
@@ -1092,7 +1093,7 @@ class LabelingSession:
             answers = self.state.answers.values()
             seconds = [x.seconds for a in answers for x in a.given]
             n_left = None if n_labels is None else n_labels - len(answers)
-            audit = set(self.queue.choose_sample(blind)[0])
+            audit, _ = self.queue.choose_sample(blind)
         return estimate_model(self.models, seconds, audit, n_left, horizon)
 
     def prevalence(
