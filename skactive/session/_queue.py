@@ -126,7 +126,7 @@ class Queue:
         with self._choosing:
             if (batch := self._show(annotator)) is not None:
                 return batch
-            model = self._models.get(refit)
+            model = self._models.get(refit, wait=False)
             n = n_queries or model.learner.batch_size
             while True:
                 with self._lock:
@@ -322,7 +322,7 @@ class Queue:
         learner = _seeded_for(model.learner, len(self._state.batches) + 1)
         count, is_first = n, True
         while True:
-            picks = self._models.choose(learner, count, free).tolist()
+            picks = self._models.choose(learner, count, free, self.draws.order).tolist()
             kept = self._drop_similar(learner, picks, fixed)
             if len(kept) >= n or len(picks) == free.sum() or len(picks) < count:
                 return kept[:n]
@@ -334,7 +334,8 @@ class Queue:
     def _drop_similar(self, learner, picks, fixed):
         """Return the picks that resemble neither earlier ones nor those in `fixed`."""
         limit = self._options.max_similarity
-        if limit is None or not computes_features(learner.estimator):
+        is_compared = limit is not None and computes_features(learner.estimator)
+        if not is_compared or self._models.is_early(learner):
             return picks
         ready = self._models.find_ready()
         if ready is not None and not ready[[*fixed, *picks]].all():

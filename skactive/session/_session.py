@@ -62,8 +62,9 @@ class LabelingSession:
     refit : bool or "background", default=True
         When to train. True: on all labels before each `ask` that follows new ones.
         False: only when `refit` is called. "background": in a thread while the next
-        batch is labeled; `ask` uses the newest model that is ready, and waits only for
-        the first one.
+        batch is labeled; `ask` uses the newest model that is ready, and never waits for
+        one. Before a model has learned two classes, items are chosen at random if the
+        front steps of the pipeline need no training, such as `BertFeatures`.
     encode : "background", default=None
         Whether to compute the features of the pool in a thread, so that the first `ask`
         need not wait for them. Until all are there, items are chosen among those that

@@ -995,6 +995,8 @@ def test_where_the_encoder_stops_reading(open_desk, tiny_bert, tmp_path, pads):
     learner = ActiveLearner(model, random_state=0)
     texts = ["a good film", "a good film and a bad film " * 9, ("é" * 40)]
     desk = open_desk(texts, learner=learner, session={"refit": False})
+    desk.item(0)  # the tokenizer is opened in a thread
+    desk._reader._thread.join(60)
     short, long, _ = (desk.item(id) for id in range(3))
     assert short["read"] is None
     assert 0 < long["read"] < len(long["text"])
