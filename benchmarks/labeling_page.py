@@ -1,6 +1,7 @@
 """How long a person waits: for the first text, and from a key to the next text.
 
     python benchmarks/labeling_page.py          # 10,000 and 100,000 rows, 200 answers
+    python benchmarks/labeling_page.py --first 5  # the first text only, no Chromium
     python benchmarks/labeling_page.py --smoke  # 300 rows, 5 answers, for CI
 
 `skactive label` runs on a CSV file of docstrings, and Chromium shows its page. Seconds
@@ -10,6 +11,11 @@ shows the next text is read in the page; it includes the fsync of the answer. Me
 the command encodes the texts and trains. The state of the page tells how long after a
 model the list of doubtful answers is there. For comparison, the time of a bare fsync of
 a line of the same length in the same folder is shown, and the load of the machine.
+
+With `--first`, the classes are named as on the first screen of the page, in the calls
+that a browser makes. Seconds of the wall and of the processors that the server used are
+from the call that names them to the reply with the first text, and to that with the
+next one, after an answer.
 """
 
 import argparse
@@ -22,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -73,32 +80,88 @@ def wait_for(driver, seconds=120):
         time.sleep(0.01)
 
 
-def measure(driver, n_rows, n_answers, pace):
+@contextmanager
+def open_server(n_rows, *options):
+    """Label a table of `n_rows`; yield the process, its address and the folder."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder, "table.csv")
         write_table(table, n_rows)
-        command = [sys.executable, "-m", "skactive", "label", str(table)]
-        command += ["--text", "text", "--label", "topic", "--classes", "a,b,c"]
-        command += ["--no-browser", "--n-labels", str(n_answers)]
-        start = time.perf_counter()
+        command = [sys.executable, "-m", "skactive", "label", str(table), *options]
+        command += ["--text", "text", "--label", "topic", "--no-browser"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
             lines = iter(process.stderr.readline, "")
             url = next(line for line in lines if "http://" in line).split()[-1]
-            serving = time.perf_counter()
-            driver.get(url)
-            wait_for(driver)
-            first = time.perf_counter()
-            waits, stopped = [], threading.Event()
-            watcher = threading.Thread(target=watch_list, args=(url, waits, stopped))
-            watcher.start()
-            times = press_keys(driver, n_answers, pace)
-            stopped.set()
-            watcher.join()
-            fsync = time_fsync(folder)
+            yield process, url, folder
         finally:
             process.kill()
             process.wait()
+
+
+def measure_first(n_rows, n_runs):
+    """Print the seconds from the names of the classes to the first text."""
+    every = []
+    for run in range(n_runs):
+        with open_server(n_rows) as (process, url, _):
+            call = Caller(url, process.pid)
+            for name in ("", "labeling.js", "labeling.css"):
+                urlopen(url + name).read()
+            stream = urlopen(f"{url}events")  # a page listens to changes
+            call("state")
+            classes = {"code": "how to write programs", "data": "", "other": ""}
+            start = call.clocks()
+            call("begin", kind="single-label", classes=classes)
+            item = call("next", client="tab", n_queries=2)[0]
+            first = call.clocks() - start
+            answer = {"id": item["id"], "label": "code", "client": "tab"}
+            start = call.clocks()
+            call("answer", **answer, seconds=1.0)
+            call("next", client="tab", n_queries=2)
+            every.append([*first, *(call.clocks() - start)])
+            stream.close()
+        wall, used, next_wall, next_used = every[-1]
+        print(
+            f"{n_rows:>8,} rows, run {run + 1}: first text {wall:.2f} s after the "
+            f"classes were named, {used:.2f} s of processors; next text "
+            f"{next_wall:.2f} s, {next_used:.2f} s; load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
+    wall, used, *_ = np.median(every, axis=0)
+    print(f"{n_rows:>8,} rows, median: {wall:.2f} s, {used:.2f} s of processors")
+
+
+class Caller:
+    """Calls of the page of a server, and its clocks."""
+
+    def __init__(self, url, pid):
+        self._url, self._stat = url, Path(f"/proc/{pid}/stat")
+
+    def __call__(self, method, **arguments):
+        with urlopen(f"{self._url}api/{method}", json.dumps(arguments).encode()) as got:
+            return json.load(got)
+
+    def clocks(self):
+        """Return seconds of the wall, and of processors that the server used."""
+        times = self._stat.read_text().rpartition(")")[2].split()[11:13]
+        used = sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        return np.array([time.perf_counter(), used])
+
+
+def measure(driver, n_rows, n_answers, pace):
+    options = "--classes", "a,b,c", "--n-labels", str(n_answers)
+    start = time.perf_counter()
+    with open_server(n_rows, *options) as (_, url, folder):
+        serving = time.perf_counter()
+        driver.get(url)
+        wait_for(driver)
+        first = time.perf_counter()
+        waits, stopped = [], threading.Event()
+        watcher = threading.Thread(target=watch_list, args=(url, waits, stopped))
+        watcher.start()
+        times = press_keys(driver, n_answers, pace)
+        stopped.set()
+        watcher.join()
+        fsync = time_fsync(folder)
     median, high = np.percentile(times, [50, 99])
     print(
         f"{n_rows:>8,} rows: first text after {first - start:.1f} s, "
@@ -158,7 +221,12 @@ def main():
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--answers", type=int, default=200)
     parser.add_argument("--pace", type=float, default=0.5, help="seconds per answer")
+    parser.add_argument("--first", type=int, help="runs for the first text only")
     args = parser.parse_args()
+    if args.first:
+        for n in args.rows:
+            measure_first(n, args.first)
+        return
     rows, answers = ([300], 5) if args.smoke else (args.rows, args.answers)
     driver = open_browser()
     try:

@@ -491,10 +491,7 @@ class ActiveLearner(
         positions = drop_known_texts(X, positions, getattr(self, "X_labeled_", None))
         positions = None if positions is None else np.sort(positions)
 
-        # Before there is a model of two classes, the cold start is used.
-        is_cold = has_descriptions(self.estimator) and not hasattr(self, "y_labeled_")
-        is_cold = is_cold or self._model() is None
-        argument = "cold_start" if is_cold else "strategy"
+        argument = "cold_start" if self._is_cold() else "strategy"
         given = self.strategy if argument == "strategy" else self._cold_start()
         strategy = self._resolve()[argument]
         name = given if isinstance(given, str) else repr(given)
@@ -618,6 +615,12 @@ class ActiveLearner(
         several = classes if isinstance(classes, list) else [classes]
         n_classes = [len(each) for each in several if isinstance(each, np.ndarray)]
         return None if n_classes and max(n_classes) < 2 else model
+
+    def _is_cold(self):
+        """Whether labels have given no model of two classes: the cold start is used."""
+        has_no_labels = not hasattr(self, "y_labeled_")
+        is_cold = has_descriptions(self.estimator) and has_no_labels
+        return is_cold or self._model() is None
 
     def _seed(self):
         """Return the base seed; drawn once unless `random_state` is an int."""

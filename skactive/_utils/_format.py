@@ -43,6 +43,15 @@ def brief(value, most=100):
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def find_certainty(proba, decided):
+    """Return the smallest probability of all decisions about several classes, (n,).
+
+    `proba` (n, k) are probabilities of classes, and `decided` (n, k) masks those that
+    are predicted. Of a class that is not predicted, 1 minus its probability counts.
+    """
+    return np.where(decided, proba, 1 - proba).min(axis=1)
+
+
 def list_best(names, proba, n_top):
     """Return the best pairs of name and probability per row of `proba` (n, k)."""
     best = np.argsort(-proba, axis=1, kind="stable")[:, :n_top]

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
-from ._format import brief, list_best, list_some
+from ._format import brief, find_certainty, list_best, list_some
 from ._sklearn import num_samples
 
 _INDICATOR = (
@@ -362,8 +362,8 @@ def predict_labels(model, X, classes, target, n_top=5):
     """Return predicted labels, scores and best classes of n items, three lists.
 
     `classes` names the columns of a multi-label model; None leaves its labels rows of 0
-    and 1. A score is the probability of the predicted class, or the smallest of all
-    columns, and None without probabilities. The best classes are up to `n_top` pairs of
+    and 1. A score is the probability of the predicted class, or what `find_certainty`
+    returns, and None without probabilities. The best classes are up to `n_top` pairs of
     class and probability, lists. Without a model, labels and scores are None.
     """
     n = num_samples(X)
@@ -398,5 +398,5 @@ def _predict_several(model, X, n, classes, n_top):
     if isinstance(proba, list):
         proba = marginals(proba, model.classes_)
     proba = np.asarray(proba)[:, :k]
-    scores = np.maximum(proba, 1 - proba).min(axis=1).tolist()
+    scores = find_certainty(proba, rows[:, :k]).tolist()
     return labels, scores, list_best(names, proba, n_top)

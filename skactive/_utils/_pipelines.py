@@ -1,5 +1,6 @@
 """Split estimators into feature steps and final step; clone and seed them."""
 
+from contextlib import suppress
 from inspect import signature
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from ._repeatable import round_seed
+from ._repeatable import round_seed, start_in_background
 from ._sklearn import naming
 
 
@@ -66,22 +67,26 @@ def split_estimator(estimator):
 class ReadCounter:
     """Counts the characters of a text that an encoder reads.
 
-    The encoder is looked for at the first text.
+    The encoder is looked for in a thread from the first text on: nobody waits for it.
     """
 
     def __init__(self, estimator):
         front, _ = split_estimator(estimator)
         steps = [] if front is None else [step for _, step in front.steps]
         self._steps = [x for x in steps if hasattr(x, "__skactive_reader__")]
-        self._read = None
+        self._read = self._thread = None
 
     def count(self, text):
-        """Return the number of characters, None for all or if it is unknown."""
+        """Return the number of characters, None for all or if it is not known yet."""
         if not self._steps or not isinstance(text, str):
             return None
-        if self._read is None:
+        if self._thread is None:
+            self._thread = start_in_background(self._open)
+        return self._read and self._read(text)
+
+    def _open(self):
+        with suppress(Exception):  # whatever needs the encoder raises it
             self._read = self._steps[0].__skactive_reader__()
-        return self._read(text)
 
 
 def computes_features(estimator):

@@ -1,7 +1,6 @@
 """Tokenize, sort by length, cut into batches of a token budget, pad or pack."""
 
 import warnings
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -72,18 +71,15 @@ def make_reader(checkpoint, max_length, prompt=""):
         return lambda text: None
     n_read = max_length - checkpoint.tokenizer.num_special_tokens_to_add()
 
-    @cache
-    def open_own():
-        with checkpoint.tokenizer_lock:
-            own = type(backend).from_str(backend.to_str())
-        own.no_truncation()
-        own.no_padding()  # a padded text has places that are no tokens of it
-        return own
+    with checkpoint.tokenizer_lock:
+        own = type(backend).from_str(backend.to_str())
+    own.no_truncation()
+    own.no_padding()  # a padded text has places that are no tokens of it
 
     def count_read(text):
         if len(prompt) + len(text) <= n_read:  # a token has a character at least
             return None
-        encoding = open_own().encode(prompt + text, add_special_tokens=False)
+        encoding = own.encode(prompt + text, add_special_tokens=False)
         if len(encoding) <= n_read:
             return None
         return max(encoding.offsets[n_read - 1][1] - len(prompt), 0)

@@ -5,11 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import runtime
 from .._storage._outputs import find_mode
-from .._utils._format import list_best
+from .._utils._format import find_certainty, list_best
 from ..datasets import (
     WRITERS,
     Column,
@@ -79,12 +77,12 @@ def _predict_exported(model, X, n_top):
         found = model.predict(X)
         return found, [None] * len(found), [[] for _ in found]
     proba = model.predict_proba(X)
-    if model.target == "single-label":
-        scores = proba.max(axis=1)
-    else:
-        scores = np.maximum(proba, 1 - proba).min(axis=1)
+    predicted, scores = model.decide(proba), proba.max(axis=1)
+    if model.target == "multi-label":
+        decided = [[name in row for name in model.classes] for row in predicted]
+        scores = find_certainty(proba, decided)
     best = list_best(model.classes, proba, n_top)
-    return model.decide(proba), scores.tolist(), best
+    return predicted, scores.tolist(), best
 
 
 def _predict_pool(predict, source, out, names, about):

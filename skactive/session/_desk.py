@@ -113,7 +113,7 @@ class Desk:
         self._given = list_classes(given)
         self._columns = columns or (lambda id: {})
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
-        self._shown: dict[Any, str] = {}  # id -> what of a machine was shown with it
+        self._shown: dict[int, str] = {}  # what of a machine was shown, by the look
         self._reader = ReadCounter(self._models.estimator)
         self._leases = Leases(self._state)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
@@ -149,11 +149,13 @@ class Desk:
         -------
         state : dict
             The target, classes with their keys and counts, progress, the model, the
-            agreement with the suggestions, the estimate in one line, the last answers
-            with the prediction that was shown, and what `undo` would undo.
+            agreement with the suggestions that were shown, the estimate in one line,
+            the last answers with the prediction that was shown, and what `undo` would
+            undo.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
+        queue = self.session.queue
         self._estimate_later(len(labels))
         undo = state.last_undoable(who)
         return {
@@ -177,11 +179,11 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(labels, state),
+            "suggestions": compare_suggestions(labels, state, queue.find_blind),
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
-            "done": not self.session.queue.has_more(who),
+            "done": not queue.has_more(who),
         }
 
     def _who(self, annotator):
@@ -273,7 +275,9 @@ class Desk:
         Returns
         -------
         item : dict
-            "read" is the number of characters that the encoder reads, None for all.
+            "probability" is that of the predicted class; it is None for a list of
+            classes, where "top" has that of each, and for a number. "read" is the
+            number of characters that the encoder reads, None for all.
             Nothing of a machine is shown with an item that is "blind", because the
             audit can draw it.
         """
@@ -281,29 +285,30 @@ class Desk:
 
     def _items(self, ids, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
-        state = self._state
+        state, queue = self._state, self.session.queue
         with self._lock:
             ids = state.pool.read_ids(ids, name="id") if ids else []
-            rows = state.pool.positions(ids).tolist()
-            texts = [take_row(state.pool.X, row) for row in rows]
+            rows = state.pool.positions(ids)
+            looks, hidden = state.pool.find_looks(rows), queue.find_blind(ids)
+            texts = [take_row(state.pool.X, row) for row in rows.tolist()]
         held_out, items = predicted is not None, []
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
-        for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
+        found = zip(ids, texts, looks, hidden, predicted, strict=True)
+        for id, text, look, blind, (label, score, top) in found:
             answer, (suggestion, _) = state.answers.get(id), state.find_machine(id)
-            blind = self.session.queue.is_blind(id)
             if blind:
                 label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
                 self._predicted[id] = label
             shown = "none" if label is None else "prediction"
             shown = shown if suggestion is None else "suggestion"
-            self._shown[id] = max(shown, self._shown.get(id, "none"))  # by alphabet
+            self._shown[look] = max(shown, self._shown.get(look, "none"))  # by alphabet
             items.append(
                 {
                     "id": id,
                     "text": text if isinstance(text, str) else list(text),
                     "prediction": label,
-                    "probability": score,
+                    "probability": None if isinstance(label, list) else score,
                     "top": top,
                     "blind": blind,
                     "held_out": held_out,
@@ -495,10 +500,11 @@ class Desk:
         Returns
         -------
         about : dict
-            "prediction" and "probability"; "words", a list for each of the first words:
-            number of the text, start, end, and by how much the probability falls
-            without the word; "error", why there are none; and "items", the labeled ones
-            that are the most similar, with the cosine as "similarity".
+            "prediction", and "probability", that of the predicted class, or the mean of
+            several; "words", a list for each of the first words: number of the text,
+            start, end, and by how much the probability falls without the word; "error",
+            why there are none; and "items", the labeled ones that are the most similar,
+            with the cosine as "similarity".
 
         Raises
         ------
@@ -583,9 +589,15 @@ class Desk:
         if not is_same or (way == "review" and given[who].way != way):
             with self.session._recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
-                shown = self._shown.get(id)
+                shown = self._find_shown(id)
                 answers.tell([id], [label], who, unasked=True, shown=shown, **options)
         return self._after(id, client, who)
+
+    def _find_shown(self, id):
+        """Return what of a machine was shown with an item, None if it is not known."""
+        pool = self._state.pool
+        looks = pool.find_looks(pool.positions([id])) if id in pool else [None]
+        return self._shown.get(looks[0])
 
     @checked
     def skip(self, id: Any, client: str, annotator: str | None = None) -> _Json:

@@ -70,14 +70,14 @@ def find_evidence(session, blind, held_out=None):
             "the texts that were not answered with help. blind=False uses them.",
             stacklevel=4,
         )
-        helped = [id for id, answer in answers.items() if not answer.is_blind]
+        helped = [id for id, answer in answers.items() if not answer.blind]
         helped = state.pool.first_copies(state.pool.positions(helped))
         passed = np.concatenate([passed, helped])
     positions = order[~np.isin(order, passed)]
     rows = state.pool.first_copies(state.pool.positions(sample))
     place = dict(zip(positions.tolist(), range(len(positions)), strict=True))
     places = np.array([place[row] for row in rows.tolist()], dtype=np.intp)
-    labels = [answers[id].label for id in sample]
+    labels = [*sample.values()]
     classes, predicted = _predict(session, positions, held_out)
     known = list(map(key_of, classes))
     classes += [name for name in session.known_classes if key_of(name) not in known]

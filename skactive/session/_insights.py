@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from scipy.special import softmax
@@ -39,16 +40,21 @@ _MAX_RESIDUAL = 3.0  # median absolute residuals
 _WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
 
 
-def find_doubtful(models):
-    """Return all rows of `LabelingSession.suspicious`; see there."""
+def find_doubtful(models, find_blind):
+    """Return all rows of `LabelingSession.suspicious`; see there.
+
+    `find_blind(ids)` returns which items are left out.
+    """
     learner, data, rest = models.taught()
+    seen = ~np.array(find_blind(data.labels), dtype=bool)
     if models.target != "single-label":
-        return _find_doubts(learner, data)
+        return _find_doubts(learner, data, seen)
     supervised = find_supervised(learner.estimator)
     found = hold_out(learner, data, rest, supervised, n_rest=0)
     if found is None:
         return []
     ids, first = list(data.labels), len(found.codes) - len(data.labels)
+    found.proba[first:][~seen] = np.nan
     proba = found.proba if supervised is None else temper(found.proba, found.codes)
     classes, doubts = found.classes.tolist(), []
     for row in find_suspicious(proba, found.codes).tolist():
@@ -58,13 +64,16 @@ def find_doubtful(models):
     return doubts
 
 
-def _find_doubts(learner, data):
-    """Return doubtful lists of names, rows or numbers, as rows of `suspicious`."""
+def _find_doubts(learner, data, seen):
+    """Return doubtful lists of names, rows or numbers, as rows of `suspicious`.
+
+    Only items of the mask `seen` are compared.
+    """
     n, names = len(data.labels), data.classes
-    if n < 2:
+    if seen.sum() < 2:
         return []
-    predicted = predict_held_out(learner, n)
-    y = learner.y_labeled_[-n:]
+    predicted = predict_held_out(learner, n)[seen]
+    y = learner.y_labeled_[-n:][seen]
     if y.ndim == 1:
         rows, sizes = find_suspicious_numbers(predicted, y)
         best = predicted[rows].tolist()
@@ -74,7 +83,7 @@ def _find_doubts(learner, data):
         sizes, best = np.maximum(p, 1 - p), (predicted[rows] > 0.5).astype(int).tolist()
         if names is not None:
             best = [[names[j] for j in np.flatnonzero(row)] for row in best]
-    answers = list(data.labels.items())
+    answers = list(compress(data.labels.items(), seen))
     return [
         (*answers[row], other, size)
         for row, other, size in zip(rows.tolist(), best, sizes.tolist(), strict=True)
@@ -255,11 +264,11 @@ class Quality:
         """Return how many more labels of the audit make the shares exact enough."""
         if self._until is not None:
             return self._distance and f"; {self._distance}"
-        queue, answers = self._session.queue, self._session.state.answers
+        queue = self._session.queue
         sample, _ = queue.choose_sample(blind=True)
         if len(sample) < MIN_AUDIT or self._session.target != "single-label":
             return ""
-        counts = Counter(key_of(answers[id].label) for id in sample)
+        counts = Counter(map(key_of, sample.values()))
         shares = [count / len(sample) for count in counts.values()]
         share = min(shares, key=lambda share: abs(share - 0.5))
         n_pool = len(queue.draws.order)

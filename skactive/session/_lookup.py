@@ -58,22 +58,23 @@ def find_of_class(session, label, doubtful, n):
 
 
 def explain(session, id):
-    """Return "words", "error" and "neighbors", dict; see `Desk.explain`."""
+    """Return what `Desk.explain` adds to an item, and "neighbors", dict."""
     state, model = session.state, _find_model(session)
     row = _find_row(state, id)
     _refuse_blind(session, id)
     with session._lock:
         labeled = state.pool.positions([x for x in state.answers if x != id])
-    words, error = [], ""
+    words, error, about = [], "", {}
     try:
         unkept = replace(model, learner=_without_cache(model.learner))
-        words = _weigh_words(unkept, take_row(state.pool.X, row), session.target)
+        size, words = _weigh_words(unkept, take_row(state.pool.X, row), session.target)
+        about = {} if session.target == "regression" else {"probability": size}
     except (TypeError, ValueError, LookupError) as exc:  # such as stored features
         error = f"Words cannot be left out: {exc}"
     neighbors = []
     if split_estimator(model.learner.estimator_)[0] is not None:
         neighbors = _rank(state, model, row, labeled, _N_NEIGHBORS)
-    return {"words": words, "error": error, "neighbors": neighbors}
+    return {**about, "words": words, "error": error, "neighbors": neighbors}
 
 
 def _find_model(session):
@@ -98,16 +99,18 @@ def _refuse_blind(session, id):
 def _find_candidates(session):
     """Return the state, the model and the positions (m,) of unlabeled items.
 
-    They are in random order, have features, and are none that the audit can draw soon.
+    They are in random order, have features, and are not blind.
     """
     if session.target == "regression":
         raise TypeError("numbers have no classes. Look for texts by their words.")
     model, rows = _find_model(session), session.queue.find_unaudited()
     ready = session.models.find_ready()
-    rows = rows if ready is None else rows[ready[rows]]
+    rows = (rows if ready is None else rows[ready[rows]])[:_MOST_TEXTS]
+    ids = [session.state.pool.ids[row] for row in rows.tolist()]
+    rows = rows[~np.array(session.queue.find_blind(ids), dtype=bool)]
     if not len(rows):
         raise ValueError("no unlabeled text is left that is not for the audit.")
-    return session.state, model, rows[:_MOST_TEXTS]
+    return session.state, model, rows
 
 
 def _find_row(state, id):
@@ -157,10 +160,11 @@ def _without_cache(learner):
 
 
 def _weigh_words(model, text, target):
-    """Return [part, start, end, fall of the prediction] for the words of a text.
+    """Return the size of the prediction of a text, and its words.
 
-    The prediction is the probability of the predicted class, the mean one of several,
-    or a number.
+    A word is [part, start, end, fall of the size without it]. The size is the
+    probability of the predicted class, the mean one of several, or a number; if none of
+    several classes is predicted, that the most likely one is not.
     """
     parts = [text] if isinstance(text, str) else list(text)
     found = [
@@ -176,9 +180,12 @@ def _weigh_words(model, text, target):
     if target == "regression":
         first, *others = np.asarray(model.learner.predict(X), dtype=float).tolist()
     else:
-        proba, _ = predict_proba(model, X)
+        proba, names = predict_proba(model, X)
         columns = [proba[0].argmax()]
-        if target == "multi-label" and (proba[0] > 0.5).any():
-            columns = proba[0] > 0.5
+        if target == "multi-label":
+            (said,), _, _ = predict_labels(model.learner, X[:1], names, target, 0)
+            columns = [j for j, name in enumerate(names) if name in said] or columns
+            proba = proba if said else 1 - proba
         first, *others = proba[:, columns].mean(axis=1).tolist()
-    return [[*word, first - other] for word, other in zip(found, others, strict=True)]
+    words = zip(found, others, strict=True)
+    return first, [[*word, first - other] for word, other in words]

@@ -60,13 +60,11 @@ def compare(session, annotator):
         machine, answers = session.state.machine_labels(name), session.state.answers
         sample, _ = session.queue.choose_sample(blind=True)
         blind = {
-            id: {
-                one.annotator: one.label for one in answer.given if one.shown == "none"
-            }
+            id: {one.annotator: one.label for one in answer.blind}
             for id, answer in answers.items()
         }
         known, order = [id for id in sample if id in machine], session.queue.draws.order
-        labels, classes = [answers[id].label for id in known], session.known_classes
+        labels, classes = [sample[id] for id in known], session.known_classes
     if session.target in ("regression", "multi-output"):
         raise TypeError("compare is for classes; the labels are numbers.")
     if not known:

@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
@@ -53,12 +53,17 @@ class Models:
         """The estimator of the learner, not fitted; None if it has none."""
         return getattr(self._base, "estimator", None)
 
-    def get(self, refit=None):
-        """Return the model to use now; train it first if `refit` requires it."""
+    def get(self, refit=None, wait=True):
+        """Return the model to use now; train it first if `refit` requires it.
+
+        In the background, only the first one is waited for, and only with `wait`.
+        """
         refit = self._refit if refit is None else check_refit(refit)
+        if refit == "background" and self._model is None:
+            self._model = Model(self._base)  # an error below must not cost a training
         self._raise_encoding_error()
         if refit == "background":
-            self._follow_trainer()
+            self._follow_trainer(wait)
         elif self._model is None and not refit:
             self._model = self.train_now(self._state.model_seq)
         elif self._model is None or (
@@ -67,24 +72,13 @@ class Models:
             self._model = self.train_now()
         return self._model
 
-    def _follow_trainer(self):
+    def _follow_trainer(self, wait):
         """Use the newest model that is ready, and train the next one in a thread."""
         self._adopt()
-        has_all_features = self.find_ready() is None
-        if self._is_blank() and self._has_labels() and has_all_features:
-            self._submit_if_stale()
+        self._submit_if_stale()
+        if wait and self._is_blank() and self._learns():
             self._trainer.wait(self._state.labels_seq)
             self._adopt()
-        describes = has_descriptions(self.estimator)
-        if describes and self._is_blank():
-            data = replace(self._data(), labels={}, seq=0, round=0)
-            self._model = train(self._base, data, self.find_ready())
-        elif self._model is None and has_all_features:
-            data = TrainingData(self._state.pool)
-            self._model = train(self._base, data, self.find_ready())
-        elif self._model is None:
-            self._model = Model(self._base)  # nobody waits for features
-        self._submit_if_stale()
 
     def prepare(self):
         """Start training in the background if `refit` requires it."""
@@ -112,24 +106,31 @@ class Models:
         ready = self.find_ready()
         return _teach(self._base, data, ready), data, _find_rest(data, ready)
 
-    def choose(self, learner, n, free):
+    def choose(self, learner, n, free, order):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.
 
-        While features are computed, the candidates are the items that have them; items
-        at random if these are too few, or if the first model is not trained yet.
+        While features are computed, the candidates are the items that have them. The
+        first of the random `order` are chosen if these are too few, or before a model.
         """
         ready, pool = self.find_ready(), self._state.pool
-        if ready is None:
+        is_early = self.is_early(learner)
+        if ready is None and not is_early:
             return choose(learner, pool.X, n, free, pool.ids.__getitem__)
+        is_early = is_early or (self._is_blank() and self._learns())
+        if is_early or (free & ready).sum() < 2 * n:
+            return order[free[order]][:n]
         rows = np.flatnonzero(free & ready)
-        if len(rows) < 2 * n or (self._is_blank() and self._has_labels()):
-            return self._encoder.pick(free, n)
         part, every = take_rows(pool.X, rows), np.ones(len(rows), dtype=bool)
 
         def find_id(place):
             return pool.ids[int(rows[place])]
 
         return rows[choose(learner, part, n, every, find_id)]
+
+    def is_early(self, learner):
+        """Whether the learner has no model yet, and a cold start could take long."""
+        waits = self._refit == "background" and computes_features(self.estimator)
+        return waits and learner._is_cold()
 
     def newest(self):
         """Return the newest model that is trained, without waiting, or a blank one."""
@@ -204,11 +205,13 @@ class Models:
     @synchronized
     def _submit_if_stale(self):
         seq = None if self._is_blank() else self._model.seq
-        if self._has_labels() and seq != self._state.labels_seq:
+        if self._learns(seq) and seq != self._state.labels_seq:
             self._trainer.submit(self._data())
 
-    def _has_labels(self):
-        return bool(self._state.answers) or hasattr(self._base, "X_labeled_")
+    def _learns(self, seq=None):
+        """Whether there is something to train on since the model of event `seq`."""
+        has_labels = bool(self._state.answers) or hasattr(self._base, "X_labeled_")
+        return has_labels or (seq is None and has_descriptions(self.estimator))
 
     def _is_blank(self):
         return self._model is None or not hasattr(self._model.learner, "estimator_")
@@ -452,10 +455,6 @@ class BackgroundEncoder:
                 return
             self._running = True
             self._thread = start_in_background(self._work)
-
-    def pick(self, free, n):
-        """Return positions of `n` free items that have features first, or soon."""
-        return self._order[free[self._order]][:n]
 
     def find_ready(self):
         """Return a mask (n,) of the items that have features, None if all have."""

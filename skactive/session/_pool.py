@@ -65,6 +65,7 @@ class Pool:
             ids = range(n)
         self.ids = check_ids(ids, n, name)
         self._index = Ids(self.ids, name)
+        self._looks: dict[int, int] = {}
         self.contents = hash_items(self.X) if contents is None else contents
         if self.ids_are_positions and not self.contents.all():
             kind = type(as_list(X)[int(np.argmin(self.contents))]).__name__
@@ -180,6 +181,21 @@ class Pool:
         (first,) = self.first_copies(self.positions([id]))
         same = np.flatnonzero(self._copies == first)
         return [self.ids[position] for position in same.tolist()]
+
+    def find_looks(self, positions):
+        """Return what texts are apart from capitals and blanks, as hashes, list of int.
+
+        Texts of a pool in a file are not read for this: only exact copies look the
+        same. Other items all differ.
+        """
+        if self.kind is None:
+            return positions.tolist()
+        if hasattr(self.X, "hashes"):
+            return self.contents[positions].tolist()
+        new = [row for row in positions.tolist() if row not in self._looks]
+        for row, text in zip(new, self.texts(np.array(new)), strict=True):
+            self._looks[row] = hash(" ".join(fold(text).split()))
+        return [self._looks[row] for row in positions.tolist()]
 
     def draw_keys(self, seed, purpose):
         """Return a random uint64 for each item, (n,).

@@ -15,6 +15,7 @@ from .._utils._repeatable import round_seed
 from .._utils._sklearn import check_count
 from ._models import fit_front
 from ._pool import Batch, find_taught
+from ._state import settle
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,14 @@ class Queue:
         """Draw from the present pool."""
         seed = self._journal.manifest["base_seed"]
         self.draws = Draws(self._state.pool, self._known, seed, self._options)
+        self._hidden = None  # what texts look like with which no machine is shown
 
     def ask(self, n_queries, annotator, refit):
         """Return the next Batch; see `LabelingSession.ask`."""
         with self._choosing:
             if (batch := self._show(annotator)) is not None:
                 return batch
-            model = self._models.get(refit)
+            model = self._models.get(refit, wait=False)
             n = n_queries or model.learner.batch_size
             while True:
                 with self._lock:
@@ -206,13 +208,33 @@ class Queue:
         return free
 
     def find_unaudited(self):
-        """Return the free positions that the audit leaves, in random order, (m,)."""
+        """Return free positions that are not reserved, in random order, (m,)."""
         with self._lock:
             order, draws = self.draws.order, self.draws
             return order[(self.free() & ~draws.reserved)[order]]
 
     def is_blind(self, id):
-        """Whether nothing of a machine is shown with an item: the audit can draw it."""
+        """Whether nothing of a machine is shown with an item."""
+        return self.find_blind([id])[0]
+
+    def find_blind(self, ids):
+        """Return a list of whether nothing of a machine is shown with each item.
+
+        The audit can draw it, or a text that differs from it in blanks and capitals.
+        """
+        with self._lock:
+            pool, drawn = self._state.pool, self._state.audited
+            if self._hidden is None:
+                rows = np.flatnonzero(self.draws.reserved)
+                self._hidden, self._n_hidden = {*pool.find_looks(rows)}, 0
+            if len(drawn) != self._n_hidden:
+                self._hidden.update(pool.find_looks(pool.positions(drawn)))
+                self._n_hidden = len(drawn)
+            looks = pool.find_looks(pool.positions(ids))
+            return [look in self._hidden for look in looks]
+
+    def _is_drawn(self, id):
+        """Whether the audit has drawn an item, or can draw it until all are labeled."""
         drawn = id in self._state.audited
         return drawn or bool(self.draws.reserved[self._state.pool.positions([id])[0]])
 
@@ -270,17 +292,24 @@ class Queue:
         return found
 
     def choose_sample(self, blind):
-        """Return the ids of the sample, and those of answers that are left out.
+        """Return the labels of the sample, dict of id, and the ids that are left out.
 
-        The audit can go on behind the reserved texts, where answers may have been given
-        with help. With `blind`, it then ends with them.
+        The first blind answers count. Where there is none, the item is left out with
+        `blind`, and else its label counts. The audit can go on behind the reserved
+        texts, where answers may have been given with help. With `blind`, it then ends
+        with them.
         """
         with self._lock:
             sample, answers = self.audited(), self._state.answers
-            if blind and not all(answers[id].is_blind for id in sample):
-                sample = [id for id in sample if self.is_blind(id)]
-            seen = [id for id in sample if blind and not answers[id].is_blind]
-            return [id for id in sample if id not in {*seen}], seen
+            if blind and not all(answers[id].blind for id in sample):
+                sample = [id for id in sample if self._is_drawn(id)]
+            labels = {}
+            for id in sample:
+                if given := answers[id].blind:
+                    labels[id] = settle(given, self._state.settle).label
+                elif not blind:
+                    labels[id] = answers[id].label
+            return labels, [id for id in sample if id not in labels]
 
     # New items ------------------------------------------------------------------------
 
@@ -293,7 +322,7 @@ class Queue:
         learner = _seeded_for(model.learner, len(self._state.batches) + 1)
         count, is_first = n, True
         while True:
-            picks = self._models.choose(learner, count, free).tolist()
+            picks = self._models.choose(learner, count, free, self.draws.order).tolist()
             kept = self._drop_similar(learner, picks, fixed)
             if len(kept) >= n or len(picks) == free.sum() or len(picks) < count:
                 return kept[:n]
@@ -305,7 +334,8 @@ class Queue:
     def _drop_similar(self, learner, picks, fixed):
         """Return the picks that resemble neither earlier ones nor those in `fixed`."""
         limit = self._options.max_similarity
-        if limit is None or not computes_features(learner.estimator):
+        is_compared = limit is not None and computes_features(learner.estimator)
+        if not is_compared or self._models.is_early(learner):
             return picks
         ready = self._models.find_ready()
         if ready is not None and not ready[[*fixed, *picks]].all():

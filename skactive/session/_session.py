@@ -63,8 +63,9 @@ class LabelingSession:
     refit : bool or "background", default=True
         When to train. True: on all labels before each `ask` that follows new ones.
         False: only when `refit` is called. "background": in a thread while the next
-        batch is labeled; `ask` uses the newest model that is ready, and waits only for
-        the first one.
+        batch is labeled; `ask` uses the newest model that is ready, and never waits for
+        one. Before a model has learned two classes, items are chosen at random if the
+        front steps of the pipeline need no training, such as `BertFeatures`.
     encode : "background", default=None
         Whether to compute the features of the pool in a thread, so that the first `ask`
         need not wait for them. Until all are there, items are chosen among those that
@@ -453,7 +454,7 @@ class LabelingSession:
         shown : {"none", "prediction", "suggestion"}, default="none"
             What the annotator saw of a machine before the answers: nothing, the
             prediction of a model, or a suggestion from elsewhere. None if this is
-            unknown.
+            unknown. The first answer of an annotator counts in the estimates.
 
         Raises
         ------
@@ -989,7 +990,8 @@ class LabelingSession:
         reaches the mean probability that its own items have. The order is that of the
         difference between the probabilities of the answer and of the best class. An
         answer of several classes is as doubtful as its most doubtful class. The number
-        of a regressor is doubtful if its residual is above 3 median ones.
+        of a regressor is doubtful if its residual is above 3 median ones. Texts that
+        the audit can draw are left out, as nothing is predicted for them.
 
         Parameters
         ----------
@@ -1024,7 +1026,7 @@ class LabelingSession:
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
         check_count("n_items", n_items)
-        return find_doubtful(self.models)[:n_items]
+        return find_doubtful(self.models, self.queue.find_blind)[:n_items]
 
     def estimate(
         self, n_labels: int | None = None, *, horizon: int = 100, blind: bool = True

@@ -18,7 +18,7 @@ class Answer:
 
     `source` is the file or program that it comes from, or None; `way` is that of
     `Desk.answer`, and `shown` that of `LabelingSession.tell`. `given` holds the last
-    answer of each annotator, in order.
+    answer of each annotator, in order, and `firsts` the first ones.
     """
 
     label: object
@@ -30,14 +30,18 @@ class Answer:
     way: str | None = None
     shown: str | None = None
     given: tuple = ()
+    firsts: tuple = ()
 
     @property
-    def is_blind(self):
-        """Whether nobody who answered saw an answer of a machine before."""
-        return all(one.shown == "none" for one in self.given or (self,))
+    def blind(self):
+        """First answers before which nothing of a machine was shown, list.
+
+        A later answer never counts here: it may be a correction after a prediction.
+        """
+        return [one for one in self.firsts if one.shown == "none"]
 
 
-def settle(given, rule):
+def settle(given, rule, firsts=()):
     """Return the answer that counts of the last ones of the annotators, in order.
 
     `rule` is "latest", "majority" (in a tie the last answer), or the name of an
@@ -50,7 +54,7 @@ def settle(given, rule):
     own = [answer for answer in given if answer.annotator == rule]
     if own and rule not in SETTLE:
         best = own[0]
-    return replace(best, given=tuple(given))
+    return replace(best, given=tuple(given), firsts=tuple(firsts))
 
 
 SETTLE = ("latest", "majority")
@@ -350,12 +354,12 @@ class State:
 
     def _refresh(self, id):
         """Work out an item from its events."""
-        given, skips, waits = {}, {}, {}  # by annotator
+        given, firsts, skips, waits = {}, {}, {}, {}  # by annotator
         for event, place in self._events[id]:
             kind, by = event["event"], event.get("by")
             if kind == "withdraw":
-                given.pop(by, None)
-                skips.pop(by, None)
+                for told in (given, firsts, skips):
+                    told.pop(by, None)
                 continue
             if kind == "ask":
                 others = waits if id in event.get("second", ()) else {}
@@ -370,11 +374,14 @@ class State:
                     self._first[id] = event["seq"], place
                 given.pop(by, None)
                 given[by] = self._read(event, place)
+                firsts.setdefault(by, given[by])
                 skips.clear()
             elif kind == "skip" and not given:
                 skips[by] = event["seq"], place
         skipped = max(skips.values(), default=None)
-        answer = settle([*given.values()], self.settle) if given else None
+        answer = None
+        if given:
+            answer = settle([*given.values()], self.settle, firsts.values())
         _put(self.answers, id, answer)
         if skipped != self.skipped.get(id):  # the last one is at the end
             self.skipped.pop(id, None)

@@ -61,6 +61,26 @@ def test_names_of_each_item(model, X, Y):
         assert [q for _, q in best] == pytest.approx(sorted(p.values())[::-1])
 
 
+class Thresholded:
+    """Predicts the classes whose probability is above a threshold below one half."""
+
+    def __init__(self, proba, threshold=0.15):
+        self.proba, self.threshold = np.array(proba), threshold
+
+    def predict_proba(self, X):
+        return self.proba
+
+    def predict(self, X):
+        return (self.proba > self.threshold).astype(int)
+
+
+def test_the_probability_of_a_set_is_that_of_what_is_predicted():
+    model = Thresholded([[0.21, 0.1, 0.02], [0.05, 0.1, 0.02], [0.9, 0.6, 0.14]])
+    labels, scores, _ = predict_labels(model, [0, 1, 2], NAMES, "multi-label")
+    assert labels == [["ham"], [], ["ham", "spam"]]
+    assert scores == pytest.approx([0.21, 0.9, 0.6])
+
+
 def test_columns_without_a_name_are_no_labels(X, Y):
     model = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
     labels, _, top = predict_labels(model, X, ["ham"], "multi-label")

@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+from functools import partial
 
 import httpx
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from starlette.testclient import TestClient
 
 from skactive._utils._labels import predict_labels
+from skactive.cli._predict import _predict_exported
 from skactive.labeling import _prediction_server as module
 from skactive.labeling._http import MOST_WAITING
 from skactive.labeling._prediction_server import PredictionServer
@@ -90,6 +92,21 @@ def test_several_classes_and_numbers(make_client):
     found = _post(make_client(make_predict(numbers, None, "regression")), TEXTS).json()
     np.testing.assert_allclose(found["labels"], numbers.predict(TEXTS))
     assert found["probabilities"] == [None] * len(TEXTS)
+
+
+def test_an_export_of_several_classes_has_the_probability_of_its_decisions(make_client):
+    class Exported:
+        target, classes = "multi-label", ["weather", "sport"]
+
+        def predict_proba(self, texts):
+            return np.array([[0.21, 0.1]] * len(texts))
+
+        def decide(self, proba):
+            return [["weather"]] * len(proba)  # above its threshold
+
+    predict = partial(_predict_exported, Exported(), n_top=None)
+    found = _post(make_client(predict), TEXTS[:2]).json()
+    assert found == {"labels": [["weather"]] * 2, "probabilities": [0.21] * 2}
 
 
 def test_pairs(make_client):

@@ -294,7 +294,7 @@ def test_what_was_shown_is_recorded(open_session, tmp_path):
     session = open_session()
     answers = session.state.answers
     assert [one.shown for one in answers[3].given] == ["none", "suggestion"]
-    assert [answers[id].is_blind for id in (3, 4, 5)] == [False, False, False]
+    assert [len(answers[id].blind) for id in (3, 4, 5)] == [1, 0, 0]
     assert "shown" not in events(session)[-2]
     with pytest.raises(ValueError, match="'shown' must be one of None, 'none'"):
         session.tell(7, "ham", unasked=True, shown="all")

@@ -106,7 +106,9 @@ def test_answers_with_help_are_left_out_unless_they_are_wanted(open_session):
     label(session, y, 60)
     n = len(session.audited)
     seen = session.audited[0]
+    session.withdraw(seen)
     session.tell(seen, y[seen], shown="prediction")
+    session.tell(seen, y[seen])  # a later answer does not count
     with pytest.warns(UserWarning, match="1 answers of the audit were given with help"):
         blind = session.prevalence().estimates[None, "bug"]
     every = session.prevalence(blind=False).estimates[None, "bug"]

@@ -379,8 +379,8 @@ class Bridge:
         """Return a predicted `result` for each text, and how sure it is, in [0, 1].
 
         This is the margin between the two largest probabilities, or with several
-        classes per text the smallest margin between a class and its absence. Without a
-        model, the results are empty. `learner` defaults to the newest model.
+        classes per text the smallest probability of all decisions. Without a model, the
+        results are empty. `learner` defaults to the newest model.
         """
         newest = self.session.models.newest()
         learner = newest.learner if learner is None else learner
@@ -390,7 +390,7 @@ class Bridge:
             labels, scores, _ = predict_labels(
                 learner, texts, newest.classes, "multi-label"
             )
-            margins = [2 * (score or 0.5) - 1 for score in scores]
+            margins = [score or 0.0 for score in scores]
         else:
             proba = learner.predict_proba(texts)
             labels = np.asarray(learner.classes_)[proba.argmax(axis=1)].tolist()

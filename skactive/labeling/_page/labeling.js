@@ -1020,7 +1020,7 @@ class Labeling {
     });
     const best = found.words.filter(([, , , fall]) => level(fall) && fall > 0).sort((a, b) => b[3] - a[3]).slice(0, 3);
     const without = (fall) => (this.numeric ? short(found.prediction - fall) : percent(Math.max(0, found.probability - fall)));
-    note.replaceChildren("The model says ", h("b", { dir: "auto" }, this.tell(found.prediction)), found.probability === null ? "" : ` ${percent(found.probability)}`, ". ",
+    note.replaceChildren("The model says ", h("b", { dir: "auto" }, this.tell(found.prediction)), found.probability === null ? "" : `${found.prediction.length > 1 && this.several ? ", on average" : ""} ${percent(found.probability)}`, ". ",
       ...(best.length ? best.flatMap((entry, i) => [i ? ", " : "Without ", h("b", { dir: "auto" }, word(entry)), `: ${without(entry[3])}`]) : [found.error || "No single word decides it."]), best.length ? "." : "");
     const near = found.items.map((other) => this.entry(other, "", `${percent(other.similarity)} alike`));
     note.after(h("div", { class: "why" }, shown), h("h3", {}, near.length ? "The most similar labeled texts" : "No labeled text to compare"), h("ul", { class: "list" }, near));
