@@ -47,7 +47,7 @@ class _Step(nn.Module):
         return self.function(batch, **modules)
 
 
-class _Linear(nn.Linear):
+class _DoubleLinear(nn.Linear):
     """A layer in double precision, as numbers of a table may be large."""
 
     def forward(self, x):
@@ -294,7 +294,7 @@ def _transform(step):
 def _make_linear(model):
     """Return the layer of a linear model of features; two classes have two outputs."""
     coef, intercept = _read_linear(model)
-    layer = nn.utils.skip_init(_Linear, *reversed(coef.shape))
+    layer = nn.utils.skip_init(_DoubleLinear, *reversed(coef.shape))
     layer.weight = nn.Parameter(torch.tensor(coef, dtype=torch.float64))
     layer.bias = nn.Parameter(torch.tensor(intercept, dtype=torch.float64))
     return layer
