@@ -124,7 +124,7 @@ class HttpServer:
         self._socket = listener
         self.port = listener.getsockname()[1]
         config = uvicorn.Config(
-            self._answer,
+            self._respond,
             interface="asgi3",
             loop="asyncio",
             backlog=1,  # see _Listener
@@ -143,7 +143,7 @@ class HttpServer:
         self._server = _Server(config)
         self._thread = None
 
-    async def _answer(self, scope, receive, send):
+    async def _respond(self, scope, receive, send):
         """Answer a request, unless its address and headers are too long."""
         n_bytes = len(scope["raw_path"]) + len(scope["query_string"])
         n_bytes += sum(len(name) + len(value) for name, value in scope["headers"])

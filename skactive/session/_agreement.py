@@ -250,14 +250,15 @@ def _disagree(items):
     return items[:1].sum(axis=3)[..., None] * items[other].sum(axis=2)[:, :, None]
 
 
-def compare_suggestions(labels, state, find_blind):
+def compare_suggestions(labels, session):
     """Return how often labels agree with machines, with a 95 % interval; or None.
 
     Items that are blind do not count: the numbers would tell what a machine said.
     """
+    state = session.state
     if not state.machines:
         return None
-    blind = zip(labels, find_blind(labels), strict=True)
+    blind = zip(labels, session.queue.find_blind(labels), strict=True)
     pairs = [(labels[id], state.find_machine(id)[0]) for id, no in blind if not no]
     pairs = [pair for pair in pairs if pair[1] is not None]
     if not pairs:

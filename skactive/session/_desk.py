@@ -155,7 +155,6 @@ class Desk:
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
-        queue = self.session.queue
         self._estimate_later(len(labels))
         undo = state.last_undoable(who)
         return {
@@ -179,11 +178,11 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(labels, state, queue.find_blind),
+            "suggestions": compare_suggestions(labels, self.session),
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
-            "done": not queue.has_more(who),
+            "done": not self.session.queue.has_more(who),
         }
 
     def _who(self, annotator):
@@ -580,7 +579,8 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
-        who = self._who(annotator)
+        pool, who = self._state.pool, self._who(annotator)
+        look = pool.find_looks(pool.positions(pool.read_ids([id], name="id")))[0]
         known = self._state.answers.get(id)
         given = {one.annotator: one for one in known.given} if known else {}
         is_same = who in given and key_of(given[who].label) == key_of(label)
@@ -589,15 +589,9 @@ class Desk:
         if not is_same or (way == "review" and given[who].way != way):
             with self.session._recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
-                shown = self._find_shown(id)
+                shown = self._shown.get(look)
                 answers.tell([id], [label], who, unasked=True, shown=shown, **options)
         return self._after(id, client, who)
-
-    def _find_shown(self, id):
-        """Return what of a machine was shown with an item, None if it is not known."""
-        pool = self._state.pool
-        looks = pool.find_looks(pool.positions([id])) if id in pool else [None]
-        return self._shown.get(looks[0])
 
     @checked
     def skip(self, id: Any, client: str, annotator: str | None = None) -> _Json:

@@ -16,6 +16,7 @@ from skactive.cli import main
 from skactive.datasets import write_table
 
 from ..annotators._helpers import KEY, FakeChat, chat, right
+from ._helpers import override
 
 TEXTS = [f"{name} {i}" for i in range(6) for name in ("fire", "flood", "storm")]
 
@@ -43,7 +44,7 @@ def words(server, *options):
     command += ["--machine-model", "tiny"]
     if "--classes-file" not in options:
         command += ["--classes", "fire,flood,storm"]
-    return [*command, *options]
+    return override(command, options)
 
 
 def run(capsys, server, *options):

@@ -28,6 +28,7 @@ from skactive.session import read_labels
 from skactive.session._models import Models
 
 from ..annotators._helpers import FakeChat, chat
+from ._helpers import override
 
 N_ROWS, N_GIVEN = 40, 6
 
@@ -570,7 +571,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
 )
 def test_unusable_options(table, tiny_bert, tmp_path, capsys, options, message):
     place = ["--text", "text", "--label", "label", "--model", tiny_bert, "--terminal"]
-    assert main(["label", str(table), *place, *options]) == 1
+    assert main(override(["label", table, *place], options)) == 1
     assert re.search(message, capsys.readouterr().err)
     assert not table.with_name("notes.labeled.csv").exists()
 

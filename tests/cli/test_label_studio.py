@@ -16,6 +16,7 @@ from skactive.cli._label_studio import BridgeSettings
 from skactive.labeling._label_studio._bridge import Bridge
 
 from ..labeling._fake_label_studio import FakeLabelStudio
+from ._helpers import override
 
 ANN = "ann@example.com"
 
@@ -56,7 +57,7 @@ def create(server, table, *options):
 def call(server, action, folder, *options):
     place = "--url", server.url, "--project", "1", "--folder", str(folder)
     batch = ["--batch-size", "4"] if action in ("push", "run") else []
-    return main(["label-studio", action, *place, *batch, *options])
+    return main(override(["label-studio", action, *place, *batch], options))
 
 
 def test_create_makes_tasks_and_annotations_of_the_labels(server, table, capsys):

@@ -14,6 +14,8 @@ from skactive.datasets import write_table
 from skactive.features import PrecomputedFeatures
 from skactive.session import read_labels
 
+from ._helpers import override
+
 N_ROWS, N_GIVEN = 40, 6
 
 
@@ -74,7 +76,7 @@ def label(tmp_path, monkeypatch, capsys):
             patch.setattr("builtins.print", show)
             place = ["label", str(folder), "--text", "text", "--label", columns]
             features = ["--features", str(tmp_path / "features")]
-            status = main([*place, *features, "--terminal", *options])
+            status = main(override([*place, *features, "--terminal"], options))
         return status, shown
 
     return label

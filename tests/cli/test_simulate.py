@@ -17,6 +17,8 @@ from skactive.cli._simulate import (
 )
 from skactive.semi_supervised import SelfTraining
 
+from ._helpers import override
+
 COLUMNS = ["--text", "text", "--label", "label"]
 LOOP = ["--strategies", "margin, coreset", "--initial", "10", "--rounds", "2"]
 LOOP += ["--batch-size", "10", "--seeds", "2"]
@@ -90,12 +92,12 @@ def test_a_simulation_reports_continues_and_keeps_its_settings(
     assert main(command) == 0
     assert journal.read_bytes() == before
     assert capsys.readouterr().out == first.out
-    assert main([*command, "--seeds", "3"]) == 0
+    assert main(override(command, ["--seeds", "3"])) == 0
     assert journal.read_bytes().startswith(before)
     assert journal.read_bytes().count(b"\n") == 9
 
     capsys.readouterr()
-    assert main([*command, "--rounds", "3"]) == 1
+    assert main(override(command, ["--rounds", "3"])) == 1
     error = last_error(capsys)
     assert error.startswith("skactive: error: argument --folder: 'folder'")
     assert error.endswith("choose another folder for the new ones.")
@@ -126,7 +128,7 @@ def test_the_demo_is_a_simulation_of_docstrings(
 def test_texts_of_the_test_file_leave_the_pool(command, table, tmp_path, capsys):
     part = tmp_path / "test.csv"
     part.write_text("".join(table.read_text().splitlines(keepends=True)[:31]))
-    assert main([*command, "--test-file", str(part)]) == 1
+    assert main(override(command, ["--test-file", str(part)])) == 1
     assert "90 texts in the pool, 30 test texts" in capsys.readouterr().err
 
 
@@ -134,7 +136,7 @@ def test_texts_of_the_test_file_leave_the_pool(command, table, tmp_path, capsys)
 def test_labels_that_only_the_test_part_has_are_left_out(command, tmp_path, capsys):
     part = tmp_path / "test.csv"
     part.write_text("text,label\na new one,ugly\nanother good,good\n")
-    assert main([*command, "--test-file", str(part)]) == 1
+    assert main(override(command, ["--test-file", str(part)])) == 1
     error = capsys.readouterr().err
     assert "1 test texts are left out, because no text of the pool" in error
     assert "has their labels, 'ugly'." in error
@@ -173,7 +175,7 @@ def test_an_option_of_the_encoder_reaches_it(command, no_runs, option, value):
 def test_the_classifier_is_the_recommended_one_or_a_plain_one(
     command, no_runs, options, last
 ):
-    assert main([*command, *options]) == 1
+    assert main(override(command, options)) == 1
     (learner,) = no_runs
     assert isinstance(learner.estimator[-1], last)
 
@@ -192,7 +194,7 @@ def test_the_classifier_is_the_recommended_one_or_a_plain_one(
     ],
 )
 def test_mistakes_are_reported_in_one_line(command, change, message, capsys):
-    assert main([*command, *change]) == 1
+    assert main(override(command, change)) == 1
     assert re.search(message, last_error(capsys))
 
 
@@ -211,7 +213,7 @@ def test_mistakes_are_reported_in_one_line(command, change, message, capsys):
 def test_options_that_fit_a_small_table_are_named(
     command, no_runs, options, example, capsys
 ):
-    assert main([*command, *options]) == 1
+    assert main(override(command, options)) == 1
     error = last_error(capsys)
     assert "lower --initial, --batch-size, --rounds or --test" in error
     assert f": {example} fits." in error
@@ -221,7 +223,7 @@ def test_options_that_fit_a_small_table_are_named(
 
 
 def test_a_column_of_ids_is_refused_as_labels(command, capsys):
-    assert main([*command, "--label", "id"]) == 1
+    assert main(override(command, ["--label", "id"])) == 1
     assert "got 80 classes in 80 items. Check that it is" in last_error(capsys)
 
 
@@ -234,7 +236,7 @@ def test_a_folder_that_cannot_be_written_is_found_first(
     for load in ("load_table", "load_docstrings"):
         monkeypatch.delattr(f"skactive.cli._simulate.{load}")
     start = command if name == "simulate" else ["demo"]
-    assert main([*start, "--folder", str(tmp_path / place)]) == 1
+    assert main(override(start, ["--folder", str(tmp_path / place)])) == 1
     message = r"--folder: must be a folder to write into, got .* Name another"
     assert re.search(message, last_error(capsys))
     assert (tmp_path / "a_file").read_text() == "mine"
@@ -245,7 +247,7 @@ def test_a_folder_that_cannot_be_written_is_found_first(
 )
 def test_a_read_only_folder_is_found_first(command, tmp_path, capsys):
     (tmp_path / "read_only").mkdir(mode=0o555)
-    assert main([*command, "--folder", str(tmp_path / "read_only")]) == 1
+    assert main(override(command, ["--folder", str(tmp_path / "read_only")])) == 1
     message = r"--folder: must be a folder to write into, .*\(Permission denied"
     assert re.search(message, last_error(capsys))
 
@@ -275,7 +277,7 @@ def test_missing_packages_are_found_first(name, table, tmp_path, capsys, monkeyp
 )
 @pytest.mark.parametrize("start", [["demo"], ["simulate", "a.csv", *COLUMNS]])
 def test_a_wrong_name_is_a_wrong_command_line(start, names, message, capsys):
-    assert main([*start, "--strategies", *names]) == 2
+    assert main(override(start, ["--strategies", *names])) == 2
     error = last_error(capsys)
     assert re.search(f"argument --strategies: {message}", error)
     assert error.endswith(f"See `skactive {start[0]} --help`.")
@@ -294,7 +296,7 @@ def test_an_interrupted_simulation_says_how_to_continue(command, monkeypatch, ca
 
 def test_a_traceback_where_it_is_wanted(command):
     with pytest.raises(ValueError, match="'nowhere'"):
-        main(["--traceback", *command, "--label", "nowhere"])
+        main(["--traceback", *override(command, ["--label", "nowhere"])])
 
 
 @pytest.fixture
@@ -336,7 +338,7 @@ def test_numbers(rows, tiny_bert, tmp_path, capsys):
     place = ["--model", str(tiny_bert), "--folder", str(tmp_path / "out")]
     loop = ["--initial", "10", "--rounds", "1", "--batch-size", "10", "--seeds", "2"]
     command = ["simulate", str(path), *COLUMNS, *loop, *place]
-    assert main([*command, "--regression"]) == 0
+    assert main(override(command, ["--regression"])) == 0
     lines = (tmp_path / "out" / "runs.jsonl").read_text()
     for name in ("r2", "neg_root_mean_squared_error", "spearman", "lcmd"):
         assert f'"{name}"' in lines
@@ -352,7 +354,7 @@ def test_scores_can_be_chosen_and_fractions_need_a_flag(rows, tmp_path, capsys):
     assert main(command) == 1
     assert "Pass --regression to predict numbers" in last_error(capsys)
     path.write_text("text,label\na,x\nb,y\n")
-    assert main([*command, "--regression"]) == 1
+    assert main(override(command, ["--regression"])) == 1
     assert "must hold numbers, got 'x'" in last_error(capsys)
 
 

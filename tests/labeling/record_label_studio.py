@@ -229,9 +229,10 @@ def label_pairs(client):
 
 
 def finish(client, ann, project):
-    wrong = Client(client.url, "wrong", transport=client._http._transport)
+    transport = client._http._make.keywords["transport"]
+    wrong = Client(client.url, "wrong", transport=transport)
     expect(LabelStudioError, wrong.get_project, project)
-    wrong = Client(client.url, "a.b.c", transport=client._http._transport)
+    wrong = Client(client.url, "a.b.c", transport=transport)
     expect(LabelStudioError, wrong.get_project, project)
     ann.ask("DELETE", f"/api/projects/{project}/")
     expect(LabelStudioError, client.get_project, project)

@@ -105,6 +105,7 @@ def test_an_estimator_of_one_label_is_refused_with_a_remedy(open_session, refit)
     session = open_session(refit=refit)
     first = session.ask(2)
     session.tell(first.ids, [["ham"], ["ham", "spam"]])
+    session.models._trainer.wait()
     with pytest.raises(ValueError, match="1d array") as info:
         session.ask()
     notes = " ".join(info.value.__notes__)
