@@ -26,6 +26,7 @@ from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
+_ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
@@ -314,10 +315,7 @@ class Desk:
                     "columns": self._columns(id),
                     "read": self._reader.count(text),
                     "suggestion": suggestion,
-                    "label": answer and answer.label,
-                    "annotator": answer and answer.annotator,
-                    "time": answer and answer.time,
-                    "way": answer and answer.way,
+                    **{name: answer and getattr(answer, name) for name in _ABOUT},
                     "flag": id in state.flags,
                     "note": state.notes.get(id, ""),
                 }

@@ -218,7 +218,7 @@ def test_options_that_fit_a_small_table_are_named(
     assert "lower --initial, --batch-size, --rounds or --test" in error
     assert f": {example} fits." in error
     assert not no_runs
-    assert main([*command, *example.split()]) == 1
+    assert main(override(command, example.split())) == 1
     assert len(no_runs) == 1  # these options are enough
 
 

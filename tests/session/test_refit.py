@@ -260,8 +260,9 @@ def test_a_thread_trains_under_the_callers_configuration(open_session, data):
     with config_context(working_memory=17):
         session = open_session(learner=learner, refit="background")
         tell(session, data, *two_classes(data))
-        session.ask()
-    ((memory, thread),) = seen
+        session.ask()  # does not wait for the first model
+        session.refit()
+    (memory, thread), *_ = seen
     assert memory == 17
     assert thread is not threading.main_thread()
 
