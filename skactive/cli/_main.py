@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     review,prediction,probability
     a good one,like,0.6667
     """
-    traceback = False
-    if hasattr(sys.stdout, "reconfigure"):
-        # A character that the terminal lacks is replaced by a question mark.
-        sys.stdout.reconfigure(errors="replace")
+    traceback, out = False, sys.stdout
+    errors = out.errors if hasattr(out, "reconfigure") else None
+    if errors:  # a character that the terminal lacks is replaced by a question mark
+        out.reconfigure(errors="replace")
     try:
         parser = make_parser()
         options = vars(parser.parse_args(argv))
@@ -78,6 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"; {exc}" if str(exc) else ""
         print(f"\nskactive: interrupted{hint}", file=sys.stderr)
         return 130
+    finally:
+        if errors:
+            out.reconfigure(errors=errors)
 
 
 def _one_line(exc):

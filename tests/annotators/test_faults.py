@@ -14,6 +14,7 @@ import pytest
 from skactive.annotators import ChatAnnotator
 from skactive.annotators import _client as client_module
 
+from .._utils._hostile import KINDS, serve_badly
 from ._helpers import CLASSES, KEY, FakeChat, chat, right
 
 TEXTS = [f"{name} {i}" for i in range(4) for name in CLASSES]
@@ -369,6 +370,33 @@ def test_a_reply_without_end_is_cut(make, reply, timeout, reason):
         answers = annotator.annotate(TEXTS)
     assert answers[3] == (None, None)
     assert labels(answers).count(None) == 1
+
+
+@pytest.mark.parametrize("kind", ["a byte of a header", "endless 100 Continue"])
+def test_a_server_that_never_comes_to_an_end_is_an_error_after_retries(pauses, kind):
+    with serve_badly(KINDS[kind]) as (host, connections):
+        options = {"timeout": 0.5, "max_retries": 2, "verbose": 0}
+        annotator = ChatAnnotator(f"http://{host}", "tiny", CLASSES, **options)
+        with pytest.raises(ConnectionError, match="failed 3 times .*ReadTimeout"):
+            annotator.annotate(TEXTS)
+        assert len(connections) == 3
+    assert len(pauses) == 2
+
+
+def drip_a_header(handler):
+    """Send a byte of a header now and then."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+    while True:
+        handler.wfile.write(b"a")
+        time.sleep(0.05)
+
+
+def test_a_reply_without_end_is_none_and_the_others_are_answered(make):
+    annotator = make(except_for(TEXTS[3], drip_a_header), timeout=2, max_retries=0)
+    with pytest.warns(UserWarning, match=r"1 with .*\(no end within 2 seconds"):
+        answers = annotator.annotate(TEXTS)
+    assert labels(answers).count(None) == 1
+    assert answers[3] == (None, None)
 
 
 def test_compressed_replies_are_not_asked_for_and_not_unpacked(make):

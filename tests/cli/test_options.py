@@ -1,6 +1,7 @@
 """Every option of every command: what is given twice, and what is restored."""
 
 import argparse
+import io
 import sys
 
 import pytest
@@ -83,3 +84,10 @@ def test_label_restores_the_switch_interval(monkeypatch, error, tmp_path):
     main(["label", "a.csv", "--text", "a", "--label", "b"])
     assert seen == [pytest.approx(0.0005)]
     assert sys.getswitchinterval() == before
+
+
+def test_the_command_restores_how_stdout_writes_odd_characters(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main([]) == 0
+    assert out.errors == "strict"
