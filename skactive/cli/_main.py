@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from ._parser import UsageError, make_parser
 
@@ -50,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     review,prediction,probability
     a good one,like,0.6667
     """
-    traceback, out = False, sys.stdout
+    traceback = False
+    out: Any = sys.stdout
     errors = out.errors if hasattr(out, "reconfigure") else None
     if errors:  # a character that the terminal lacks is replaced by a question mark
         out.reconfigure(errors="replace")

@@ -372,14 +372,17 @@ class _Rates:
 def _find_overconfidence(confidence, pool_confidence, accuracy, options):
     """Return the MeanEstimate of the mean confidence minus the accuracy, or None.
 
-    Without the mean of the pool, the intervals of both means are combined (MOVER).
+    Without the mean of the pool, the intervals of both means are combined (MOVER). That
+    of the confidence has 3 / n more for 95 %, as a sample may lack the doubtful items.
     """
     if confidence is None or accuracy.value is None:
         return None
     if pool_confidence is None:
         level = {"confidence_level": accuracy.confidence_level}
         found = Sample(confidence, **options).estimate(is_share=False, **level)
-        mean, half = found.value, found.half_width if found.interval else 0.0
+        unseen = -np.log(1 - accuracy.confidence_level) / accuracy.n_labels
+        mean = found.value
+        half = np.hypot(found.half_width if found.interval else 0.0, unseen)
     else:
         mean, half = float(np.mean(pool_confidence)), 0.0
     gap, (low, high) = mean - accuracy.value, accuracy.interval

@@ -226,7 +226,7 @@ def test_the_overconfidence_of_no_error_has_an_interval():
     proba = np.tile([1.0, 0.0], (40, 1))
     found = estimate_quality([0] * 40, [0] * 40, proba, classes=[0, 1])
     low, high = found.overconfidence.interval
-    assert low == pytest.approx(0)
+    assert low == pytest.approx(np.log(0.05) / 40)  # doubtful items may be missing
     assert high > 0.08
 
 
