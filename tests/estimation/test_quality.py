@@ -164,7 +164,7 @@ def test_the_interval_covers_the_accuracy_of_held_out_predictions(n):
         low, high = estimate_quality(y[rows], guess, n_pool=3000).accuracy.interval
         model = LogisticRegression().fit(X[rows], y[rows])
         covered.append(low <= np.delete(model.predict(X) == y, rows).mean() <= high)
-    assert 0.92 <= np.mean(covered) <= 0.99
+    assert 0.92 <= np.mean(covered) < 1.0
 
 
 def test_a_constant_confidence_changes_nothing():
