@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 
+from .._utils._format import brief
 from .._utils._labels import as_labels, is_missing
 
 _Interval = tuple[float, float]
@@ -570,13 +571,12 @@ def as_indicators(name, labels, classes=None):
 
     `labels` is (n,) or (n, k). The classes are the sorted labels by default.
     """
-    if not np.size(labels):
+    if not np.ndim(labels) or not len(labels):
         raise ValueError(
             f"'{name}' must be a list of classes, or a column of 0 and 1 for each "
-            "class, got an empty one."
+            f"class, got {brief(labels)}."
         )
-    labels = as_labels(labels, len(labels), name=name, items=name)
-    if labels.ndim == 2:
+    if np.ndim(labels) == 2:
         y = as_numbers(name, labels, 2)
         names = list(range(y.shape[1])) if classes is None else list(classes)
         if len(names) != y.shape[1] or not np.isin(y, (0, 1)).all():
@@ -585,6 +585,7 @@ def as_indicators(name, labels, classes=None):
                 f"classes, got an array of shape {y.shape}."
             )
         return names, y
+    labels = as_labels(labels, len(labels), name=name, items=name)
     if classes is not None and any(map(is_missing, classes)):
         raise ValueError(
             f"'classes' must hold names, got {list(classes)!r}. None, NaN and empty "

@@ -136,9 +136,9 @@ def estimate_prevalence(
     Raises
     ------
     ValueError
-        If a label is none of the classes, the columns of the probabilities are not
-        those of the classes, a group of the sample is not one of the pool, or for the
-        reasons of :func:`estimate_mean`.
+        If a label is missing or none of the classes, the columns of the probabilities
+        are not those of the classes, a group of the sample is not one of the pool, or
+        for the reasons of :func:`estimate_mean`.
 
     Notes
     -----

@@ -170,9 +170,9 @@ def estimate_quality(
     Raises
     ------
     ValueError
-        If the predictions do not have the shape of the labels, a label is none of the
-        classes, the columns of the probabilities are not those of the classes, or for
-        the reasons of :func:`estimate_mean`.
+        If the predictions do not have the shape of the labels, a label or prediction is
+        missing, a label is none of the classes, the columns of the probabilities are
+        not those of the classes, or for the reasons of :func:`estimate_mean`.
 
     Notes
     -----

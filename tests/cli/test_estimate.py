@@ -86,6 +86,13 @@ def test_spaces_around_labels_make_no_class_and_no_label(table, capsys):
     assert f"{len(rows):,}" in out
 
 
+def test_a_sample_of_one_class(table, capsys):
+    columns = {name: cells.tolist() for name, cells in table.items()}
+    columns["label"] = [x and "bug" for x in columns["label"]]
+    write_table("reviews.csv", columns)
+    assert "bug    100.0 %" in run(capsys, "--label", "label")
+
+
 def test_groups_samples_and_levels(table, capsys):
     options = ("--label", "label", "--prediction", "machine", "--group", "year")
     has = table["label"] != ""

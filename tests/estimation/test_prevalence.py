@@ -91,8 +91,15 @@ def test_wrong_arguments_are_named(options, message):
         estimate_prevalence(["a", "b"], **options)
     with pytest.raises(ValueError, match="column of 0 and 1"):
         estimate_prevalence([[0, 2]])
-    with pytest.raises(ValueError, match="list of classes"):
-        estimate_prevalence([])
+    for odd in ([], None, 5):
+        with pytest.raises(ValueError, match="list of classes"):
+            estimate_prevalence(odd)
+
+
+def test_one_column_is_one_class():
+    labels = [[1]] * 15 + [[0]] * 25
+    found = estimate_prevalence(labels, classes=["a"], n_pool=100).estimates
+    assert found == {(None, "a"): estimate_share([x for (x,) in labels], n_pool=100)}
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])
