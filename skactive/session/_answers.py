@@ -79,8 +79,8 @@ class Answers:
     def mirror(self, found, source, is_blind):
         """Record what a source says otherwise than the session; return a Difference.
 
-        `found` is a dict of id to Mirrored. Answers from elsewhere stay. What was shown
-        with an item is known for those of which `is_blind(id)` is true.
+        `found` is a dict of id to Mirrored. Answers from elsewhere stay. Nothing was
+        shown with items of which `is_blind(id)` is true, and for others it is unknown.
         """
         difference = compare(found, self._state, "take over", source, self._check_label)
         self._record_difference(difference, source, is_blind)

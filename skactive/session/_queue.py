@@ -235,8 +235,14 @@ class Queue:
 
     def _is_drawn(self, id):
         """Whether the audit has drawn an item, or can draw it until all are labeled."""
-        drawn = id in self._state.audited
-        return drawn or bool(self.draws.reserved[self._state.pool.positions([id])[0]])
+        return id in self._state.audited or self.is_reserved(id)
+
+    def is_reserved(self, id):
+        """Whether each session of the same pool knows that the audit can draw an item.
+
+        What it draws behind these items is known to its own session alone.
+        """
+        return bool(self.draws.reserved[self._state.pool.positions([id])[0]])
 
     def has_more(self, annotator):
         """Whether an annotator has open items, or can get new ones."""

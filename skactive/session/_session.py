@@ -1313,4 +1313,4 @@ def mirror(session, found, source):
     `found` is a dict of id to Mirrored.
     """
     with session._recording() as answers:
-        return answers.mirror(found, source, session.queue.is_blind)
+        return answers.mirror(found, source, session.queue.is_reserved)

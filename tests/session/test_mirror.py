@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -45,6 +46,18 @@ def test_labels_times_and_people_arrive(session):
     assert [e["seconds"] for e in session.history(0) if e["annotator"] == "ann"] == [
         2.5
     ]
+
+
+def test_only_what_every_session_of_the_pool_keeps_blind_is_blind(session):
+    # Another program may show predictions of another folder, which does not know what
+    # this one drew behind the reserved items.
+    reserved = np.arange(6) == 2
+    session.queue.draws.__dict__["reserved"] = reserved
+    session.state.audited[4] = None
+    assert session.queue.is_blind(4)
+    look(session, {id: [at(id, "x")] for id in (0, 2, 4)})
+    shown = {id: session.state.answers[id].given[0].shown for id in (0, 2, 4)}
+    assert shown == {0: None, 2: "none", 4: None}
 
 
 def test_a_second_look_records_nothing(session):
