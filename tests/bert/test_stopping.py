@@ -24,6 +24,14 @@ from ._helpers import review_classifier as classifier
 from .conftest import Recorder
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Have Ctrl-C interrupt, which programs in the background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Epochs(Recorder):
     def on_epoch_end(self, net, **kwargs):
         self.seen.append(len(net.history))
