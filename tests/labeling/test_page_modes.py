@@ -189,7 +189,7 @@ def test_names_break_only_between_words(open_page):
 @pytest.fixture
 def shows_all(monkeypatch):
     """Show predictions of the texts that the audit can draw, too."""
-    monkeypatch.setattr(Queue, "is_blind", lambda self, id: False)
+    monkeypatch.setattr(Queue, "find_blind", lambda self, ids: [False] * len(ids))
 
 
 def test_a_text_of_the_audit_is_answered_without_help(open_page):
