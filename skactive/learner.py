@@ -60,8 +60,7 @@ from ._utils._sklearn import (
     fit_context,
 )
 from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
-from .registry import resolve
-from .strategies import check_gives_scores, find_requirements
+from .registry import check_gives_scores, find_requirements, resolve
 from .view import PoolView
 
 __all__ = ["ActiveLearner"]

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, simulate
 from skactive.bert import BertFeatures
-from skactive.bert import _encoding as encoding
+from skactive.features import _encoding as encoding
 from skactive.simulation import SimulatedLearner
 
 pytestmark = [pytest.mark.weights, pytest.mark.shared_data, pytest.mark.slow]

@@ -9,7 +9,7 @@ import sys
 
 from skactive import get_strategy
 from skactive.registry import available
-from skactive.strategies._base import TARGETS
+from skactive.registry._base import TARGETS
 
 # Modules of `skactive.strategies`, in the order of the page.
 FAMILIES = (

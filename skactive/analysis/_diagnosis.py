@@ -13,7 +13,7 @@ from scipy.integrate import trapezoid
 from .._utils._containers import count_items
 from .._utils._labels import as_labels
 from .._utils._sklearn import Interval, StrOptions, validate_params
-from ..simulation import plain
+from ..stopping import plain
 from ._curves import (
     Runs,
     align_runs,

@@ -5,7 +5,7 @@ import re
 from dataclasses import asdict
 
 from .._utils._format import format_table
-from ..simulation import plain
+from ..stopping import plain
 from ._comparison import holm, paired_t, welch_t
 from ._curves import (
     align_runs,

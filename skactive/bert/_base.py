@@ -17,6 +17,8 @@ from sklearn.base import (
 from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
+from .._encoders._module import choose_device
+from .._encoders._pretrained import open_checkpoint
 from .._utils._repeatable import base_seed, fork_torch
 from .._utils._sklearn import (
     MOST,
@@ -31,8 +33,6 @@ from .._utils._sklearn import (
 )
 from .._utils._texts import as_texts
 from ._fitting import make_net, read_with, train
-from ._module import choose_device
-from ._pretrained import open_checkpoint
 
 
 class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._encoders._surprisal import SurprisalMixin
 from .._math._scores import tune_thresholds
 from .._utils._labels import as_labels, check_classes
 from .._utils._sklearn import (
@@ -27,7 +28,6 @@ from .._utils._sklearn import (
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Objective
-from ._surprisal import SurprisalMixin
 
 _MAX_WEIGHT = 100.0  # of the ones of a rare label, with class_weight="balanced"
 

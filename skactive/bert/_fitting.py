@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
+from .._encoders._module import choose_device, choose_precision
+from .._encoders._pretrained import open_checkpoint
 from .._utils._repeatable import (
     base_seed,
     fork_torch,
@@ -21,8 +23,6 @@ from .._utils._repeatable import (
 )
 from .._utils._sklearn import check_sample_weight
 from .._utils._texts import refuse_surrogates
-from ._module import choose_device, choose_precision
-from ._pretrained import open_checkpoint
 
 # Fewest optimizer steps of `max_epochs="auto"`, see
 # docs/results/few_label_fine_tuning.md.
@@ -58,7 +58,7 @@ class FittedText:
 
         With `from_tokens` every layer runs, on padded batches.
         """
-        from ._tokens import BATCH_TOKENS, Batches
+        from .._encoders._tokens import BATCH_TOKENS, Batches
 
         checkpoint = self.checkpoint()
         device = next(self.network.parameters()).device.type

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from .._encoders._encoder import linear
 from ..linear_model import distance_from_scores
-from ._encoder import linear
 
 
 class DenseHead(nn.Module):

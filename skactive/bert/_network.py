@@ -9,13 +9,13 @@ from numbers import Integral
 import torch
 from torch import nn
 
-from ._encoder import PackedEncoder
+from .._encoders._encoder import PackedEncoder
+from .._encoders._module import choose_layers, forward, pool
+from .._encoders._pretrained import open_checkpoint
+from .._encoders._store import NotCacheableError
+from .._encoders._tokens import pool_packed, unpack
 from ._heads import make_head
-from ._module import choose_layers, forward, pool
 from ._parts import each_in_parts
-from ._pretrained import open_checkpoint
-from ._store import NotCacheableError
-from ._tokens import pool_packed, unpack
 
 _TOP = frozenset({"final_layer_norm", "final_norm", "pooler"})  # after the last layer
 

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
+from .._encoders._encoder import PackedEncoder, linear
 from .._utils._repeatable import count_torch_threads, in_torch_threads
 from ._draws import SharedMasks
-from ._encoder import PackedEncoder, linear
 
 # Fewest tokens of one of two and of more parts: fewer make slow products.
 _TOKENS_OF_TWO, _TOKENS = 96, 192

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from sklearn.pipeline import make_pipeline
 
+from .._encoders._pretrained import open_checkpoint
 from .._storage._outputs import write_own
 from .._text_classifier import packaged_model
-from ..bert import BertFeatures, open_checkpoint
+from ..bert import BertFeatures
 from ..datasets import open_pool
 from ..features import StaticFeatures
 from ..labeling import make_folder, plain_folder

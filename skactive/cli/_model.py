@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
+from .._encoders._pretrained import open_checkpoint
 from .._text_classifier import (
     make_final_classifier,
     make_fine_tuned_classifier,
@@ -14,7 +15,7 @@ from .._text_classifier import (
     packaged_model,
 )
 from .._utils._labels import list_classes
-from ..bert import BertFeatures, open_checkpoint
+from ..bert import BertFeatures
 from ..datasets import to_indicator
 from ..features import PrecomputedFeatures
 from ..learner import ActiveLearner

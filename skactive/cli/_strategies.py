@@ -6,8 +6,7 @@ import sys
 import warnings
 
 from .._utils._format import format_table
-from ..registry import available, find, get_strategy
-from ..strategies import TARGETS
+from ..registry import TARGETS, available, find, get_strategy
 from ..testing import check_strategy
 from ..view import check_declarations
 from ._parser import UsageError

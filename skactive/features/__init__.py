@@ -1,11 +1,10 @@
-"""Features for large pools: static ones, and those that are computed once and kept."""
+"""Features of texts: of a pretrained encoder, static ones, and those that are kept."""
 
-# Private names that other folders use are imported as themselves.
-from ._folder import FOLDER_PARAMS as FOLDER_PARAMS
+from ._bert import BatchEncoder, BertFeatures
 
-# Private names that other folders use are imported as themselves.
-from ._folder import write_features as write_features
+# A private name that another folder uses is imported as itself.
+from ._encoding import EncodingRun as EncodingRun
 from ._precomputed import PrecomputedFeatures
 from ._static import StaticFeatures
 
-__all__ = ["PrecomputedFeatures", "StaticFeatures"]
+__all__ = ["BatchEncoder", "BertFeatures", "PrecomputedFeatures", "StaticFeatures"]

@@ -350,7 +350,7 @@ def open_table(model, revision, pca_dims, sif):
     with _tables_lock:  # lru_cache would make a table twice for two threads
         if folder is not None:
             return _load(folder, _sign(folder))
-        from ..bert import open_checkpoint
+        from .._encoders._pretrained import open_checkpoint
 
         return _distill(open_checkpoint(model, revision), pca_dims, sif)
 

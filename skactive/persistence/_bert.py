@@ -40,7 +40,8 @@ def encode_weights(estimator, where, writer):
 
 def write_encoder(features, where, writer):
     """Copy the encoder of a `BertFeatures`; return its folder."""
-    from ..bert import SentenceModules, open_checkpoint
+    from .._encoders._pretrained import open_checkpoint
+    from .._encoders._sentences import SentenceModules
 
     opened = open_checkpoint(features.model, features.revision)
     place, files = _model_at(where), {}
@@ -56,7 +57,7 @@ def write_encoder(features, where, writer):
 
 def write_table(features, writer):
     """Write the table of a `StaticFeatures`; return its folder."""
-    from ..bert import digest_file
+    from .._encoders._pretrained import digest_file
 
     draft = writer.folder / "pretrained" / "draft"
     draft.parent.mkdir(exist_ok=True)
@@ -73,7 +74,7 @@ def write_table(features, writer):
 
 def _copy_pretrained(estimator, digest, where, writer):
     """Copy the encoder from which training started; return its folder."""
-    from ..bert import open_checkpoint
+    from .._encoders._pretrained import open_checkpoint
 
     recipe = estimator._recipe
     model, revision = recipe["module"]["model"], recipe["module"]["revision"]
@@ -104,7 +105,7 @@ def _model_at(where):
 
 def _copy_once(opened, place, writer, files=()):
     """Copy an encoder unless an equal one was copied; return its folder."""
-    from ..bert import digest_file
+    from .._encoders._pretrained import digest_file
 
     files = dict(files)
     contents = [[name, digest_file(path)] for name, path in sorted(files.items())]
@@ -117,7 +118,7 @@ def _copy_once(opened, place, writer, files=()):
 
 def _write_pretrained(opened, place, writer, files, contents):
     """Write encoder and tokenizer, check them, and return their folder."""
-    from ..bert import Checkpoint
+    from .._encoders._pretrained import Checkpoint
 
     # A new tokenizer: that of the opened checkpoint may be set to truncate.
     source = Checkpoint(opened.name, opened.revision, local=opened.local)
@@ -155,7 +156,7 @@ def _write_encoder(source, folder):
         return
     from transformers import AutoModel
 
-    from ..bert import quiet
+    from .._encoders._pretrained import quiet
 
     model, _ = source.load(AutoModel)
     with quiet():
@@ -177,7 +178,8 @@ def restore(cls, params, state, node, where, reader):
     from safetensors.numpy import load_file
     from torch import nn
 
-    from ..bert import copy_trained, open_checkpoint
+    from .._encoders._pretrained import open_checkpoint
+    from ..bert import copy_trained
 
     # Predictions use the copy, even if the original folder has changed.
     recipe = state[_RECIPE]

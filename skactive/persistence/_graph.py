@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 from torch.nn import functional
 
+from .._encoders._module import encode
 from .._text_classifier import AveragedClassifier, ClassDescriptions
 from .._utils._labels import is_multi_label
-from ..bert import BertClassifier, BertFeatures, BertRegressor, EncodingRun, encode
-from ..features import StaticFeatures
+from ..bert import BertClassifier, BertFeatures, BertRegressor
+from ..features import EncodingRun, StaticFeatures
 from ..learner import ActiveLearner
 from ..linear_model import LinearLogistic
 from ..semi_supervised import SelfTraining

@@ -16,7 +16,8 @@ from ..analysis import (
     pair_runs,
     summarize_runs,
 )
-from ..simulation import plain, read_runs
+from ..simulation import read_runs
+from ..stopping import plain
 from ._axes import import_figure
 from ._curves import ActiveLearningCurveDisplay
 from ._overlap import OverlapDisplay

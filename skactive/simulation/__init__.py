@@ -1,12 +1,11 @@
 """Run the labeling loop on data whose labels are known."""
 
 # Private names that other folders use are imported as themselves.
+from ..stopping import Run
 from ._experiment import run_experiment
 from ._folder import OtherSettingsError as OtherSettingsError
 from ._folder import read_runs
 from ._oracle import make_imbalanced
-from ._run import Run
-from ._run import plain as plain
 from ._simulate import SimulatedLearner, simulate
 
 __all__ = [

@@ -20,11 +20,10 @@ from .._utils._format import progress_bar
 from .._utils._labels import as_labels, is_indicator
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
-from ..registry import resolve
-from ..strategies import TARGETS
+from ..registry import TARGETS, resolve
+from ..stopping import Run
 from ..view import check_capability, check_target
 from ._folder import NAMES, RunFolder, fingerprint, format_key, make_plan
-from ._run import Run
 from ._scoring import check_labels, check_test_data
 from ._simulate import (
     CONSTRAINTS,

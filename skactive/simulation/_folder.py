@@ -6,7 +6,7 @@ import warnings
 from .._storage._files import LineWriter, Lock, make_folder, read_lines
 from .._storage._fingerprint import collect_versions, describe, find_changes, hash_data
 from .._utils._sklearn import validate_params
-from ._run import Run
+from ..stopping import Run
 
 NAMES = ("data", "learner", "strategy", "seed")  # of a run of an experiment
 _ALONE = ()  # the names of a run of `simulate`

@@ -26,10 +26,9 @@ from .._utils._sklearn import (
     validate_params,
 )
 from ..learner import ActiveLearner, DelegationMixin
-from ..stopping import get_stopping_rule, is_rule, should_stop
+from ..stopping import Run, get_stopping_rule, is_rule, should_stop
 from ._folder import RunRecorder
 from ._oracle import Oracle, choose_initial
-from ._run import Run
 from ._scoring import Scores, check_labels, check_test_data
 
 # `run_experiment` has these arguments as well.

@@ -24,6 +24,8 @@ from ._records import describe_goal as describe_goal
 from ._records import find_widest as find_widest
 from ._records import get_stopping_rule as get_stopping_rule
 from ._records import read_goal as read_goal
+from ._run import Run as Run
+from ._run import plain as plain
 
 __all__ = [
     "AuditGoal",

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 
 from .._utils._sklearn import BaseComposition
+from ._run import Run
 
 
 class StoppingRule(BaseEstimator, ABC):
@@ -97,8 +98,6 @@ class StoppingRule(BaseEstimator, ABC):
         -------
         stop : bool
         """
-        from ..simulation import Run
-
         if not isinstance(run, Run):
             raise TypeError(
                 f"'run' must be a Run with the rounds so far, got a "
@@ -374,8 +373,6 @@ class _RuleCallback:
         rule = clone(self.rule, safe=False)
         rule.start()
         scorer = None if self.y is None else check_scoring(estimator, self.scoring)
-        from ..simulation import Run
-
         self._fits[id(estimator)] = rule, scorer, Run([{"queried": []}])
 
     def teardown(self, estimator, context):

@@ -7,14 +7,7 @@ from importlib import import_module
 
 from .._math._scores import top_n
 from .._utils._sklearn import Interval, StrOptions
-
-# Private names that other folders use are imported as themselves.
-from ._base import OF_CLASSES as OF_CLASSES
-from ._base import TARGETS as TARGETS
-from ._base import FunctionStrategy as FunctionStrategy
-from ._base import PointwiseStrategy, Strategy
-from ._base import check_gives_scores as check_gives_scores
-from ._base import find_requirements as find_requirements
+from ..registry import PointwiseStrategy, Strategy
 
 _FAMILIES = {  # the strategies of each file
     "_clustering": (

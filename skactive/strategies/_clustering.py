@@ -29,7 +29,7 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
 )
-from ._base import CLASSES, TARGETS, Strategy
+from ..registry import CLASSES, TARGETS, Strategy
 
 MOST_CLUSTERS = 500  # of a whole-cluster query by default
 

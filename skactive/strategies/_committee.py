@@ -38,7 +38,7 @@ from .._utils._sklearn import (
     StrOptions,
     store,
 )
-from ._base import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
+from ..registry import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {
     "vote_entropy": vote_entropy,

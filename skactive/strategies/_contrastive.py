@@ -12,7 +12,7 @@ from .._math._scores import top_n
 from .._utils._chunks import chunk_size, concatenate_chunks
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import POSITIVE, POSITIVE_INT, HasMethods
-from ._base import CLASSES, PointwiseStrategy, Strategy
+from ..registry import CLASSES, PointwiseStrategy, Strategy
 
 FEW_FEATURES = 128
 

@@ -16,7 +16,7 @@ from .._math._scores import UNCERTAINTIES, top_n, uncertainty
 from .._utils._chunks import float_rows
 from .._utils._labels import find_target
 from .._utils._sklearn import POSITIVE, POSITIVE_INT, Interval, StrOptions
-from ._base import CLASSES, TARGETS, Strategy
+from ..registry import CLASSES, TARGETS, Strategy
 
 CLUSTERS = 10  # if the number of classes is unknown
 

@@ -16,7 +16,7 @@ from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, map_chunks, to_type
 from .._utils._sklearn import POSITIVE, POSITIVE_COUNT, Interval, StrOptions, store
 from ..linear_model import SoftmaxHessian
-from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
+from ..registry import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 
 class EGL(PointwiseStrategy):

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from .._math._scores import binary_entropy
 from .._utils._chunks import chunk_size, concatenate_chunks
 from .._utils._sklearn import MOST, POSITIVE, POSITIVE_COUNT, Interval
-from ._base import PointwiseStrategy
+from ..registry import PointwiseStrategy
 
 MULTI_LABEL = frozenset({"multi-label"})
 _GRID = 2**16  # points between which the expected score is interpolated

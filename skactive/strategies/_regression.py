@@ -18,7 +18,7 @@ from .._utils._chunks import (
     map_chunks,
 )
 from .._utils._sklearn import POSITIVE, Interval, StrOptions
-from ._base import TARGETS, Strategy
+from ..registry import TARGETS, Strategy
 from ._coverage import CoreSet
 
 REGRESSION = frozenset({"regression"})

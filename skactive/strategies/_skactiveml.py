@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils._chunks import as_floats
 from .._utils._pipelines import makes_features, seeded_clone
 from .._utils._sklearn import HasMethods, store
-from ._base import Strategy
+from ..registry import Strategy
 from ._committee import draw_bootstrap
 
 _GIVEN = {"X", "y", "candidates", "batch_size"}

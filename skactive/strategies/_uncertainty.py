@@ -27,7 +27,7 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
 )
-from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
+from ..registry import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 
 class Random(PointwiseStrategy):

@@ -18,7 +18,7 @@ from .._utils._chunks import float_rows
 from .._utils._containers import check_picks
 from .._utils._labels import find_target
 from .._utils._sklearn import POSITIVE_INT, HasMethods, Interval, RealNotInt, StrOptions
-from ._base import CLASSES, SINGLE_LABEL, TARGETS, Strategy, requires_for
+from ..registry import CLASSES, SINGLE_LABEL, TARGETS, Strategy, requires_for, resolve
 
 LABELS_PER_CLASS = 10  # up to which `switch` uses its first strategy by default
 PART_ROWS = 10_000  # of a part of `partitioned` by default, at least
@@ -71,9 +71,6 @@ class _Composite(Strategy):
             self._resolve(name)
 
     def _resolve(self, parameter):
-        # Not at the top: the registry imports the strategies' base.
-        from ..registry import resolve
-
         return resolve(getattr(self, parameter), argument=parameter)
 
     def _ask(self, parameter, view, n_queries):

@@ -15,8 +15,14 @@ from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from ..learner import ActiveLearner
-from ..registry import get_strategy, resolve, validate
-from ..strategies import FunctionStrategy, PointwiseStrategy, find_requirements
+from ..registry import (
+    FunctionStrategy,
+    find_requirements,
+    get_strategy,
+    resolve,
+    validate,
+)
+from ..strategies import PointwiseStrategy
 from ..view import PoolView
 
 

@@ -24,8 +24,7 @@ from .._utils._pipelines import makes_features, split_estimator
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
 from ..linear_model import check_boundary, check_gradient_factors, quicken
-from ..registry import get_strategy
-from ..strategies import OF_CLASSES, TARGETS
+from ..registry import OF_CLASSES, TARGETS, get_strategy
 
 # Up to this many multiplications, threads of BLAS only wait for each other.
 _SMALL = 2**30

@@ -15,9 +15,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from skactive._encoders._store import open_store
 from skactive._utils._repeatable import fork_torch
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-from skactive.bert._store import open_store
 
 
 def grid(cases, is_quick):

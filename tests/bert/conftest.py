@@ -5,13 +5,13 @@ import pytest
 import torch
 from skorch.callbacks import Callback
 
-import skactive.bert._encoding
+import skactive.features._encoding
+from skactive._encoders._store import cache_limit
 from skactive.bert import (
     BertFeatures,
     clear_cache,
     set_cache_limit,
 )
-from skactive.bert._store import cache_limit
 
 from ..conftest import save_encoder
 from ._helpers import PLAIN, TEXTS, get
@@ -30,7 +30,7 @@ def fresh_cache():
 @pytest.fixture
 def filled(tmp_path, monkeypatch):
     """Folder with the ten TEXTS in three shards, and nothing in memory."""
-    monkeypatch.setattr("skactive.bert._store._SHARD_TEXTS", 4)
+    monkeypatch.setattr("skactive._encoders._store._SHARD_TEXTS", 4)
     get(TEXTS, tmp_path)
     clear_cache()
     return tmp_path
@@ -81,8 +81,8 @@ class Counter:
 def counter(monkeypatch, set_threads):
     """Count what BertFeatures encodes, one batch after the other."""
     set_threads(1)
-    counter = Counter(skactive.bert._encoding.encode)
-    monkeypatch.setattr(skactive.bert._encoding, "encode", counter)
+    counter = Counter(skactive.features._encoding.encode)
+    monkeypatch.setattr(skactive.features._encoding, "encode", counter)
     return counter
 
 
@@ -119,14 +119,14 @@ def exact(tiny_bert):
 @pytest.fixture
 def parts_of_two(monkeypatch):
     """Make several parts of few texts; workers encode a part as it comes."""
-    monkeypatch.setattr("skactive.bert._tokens._PART_TEXTS", 2)
+    monkeypatch.setattr("skactive._encoders._tokens._PART_TEXTS", 2)
 
 
 @pytest.fixture
 def here(monkeypatch):
     """Let nothing be encoded in this process."""
     with monkeypatch.context() as patch:
-        patch.setattr("skactive.bert._pretrained.Checkpoint.module", refuse)
+        patch.setattr("skactive._encoders._pretrained.Checkpoint.module", refuse)
         yield patch
 
 

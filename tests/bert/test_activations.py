@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from skactive.bert import _store as mapped
-from skactive.bert import clear_cache, set_cache_limit
-from skactive.bert._network import TextNetwork
-from skactive.bert._store import (
+from skactive._encoders import _store as mapped
+from skactive._encoders._store import (
     ActivationStore,
     NotCacheableError,
     in_use,
     open_activation_store,
 )
+from skactive.bert import clear_cache, set_cache_limit
+from skactive.bert._network import TextNetwork
 
 from ..conftest import save_encoder
 from ._helpers import REVIEW_LABELS as Y
@@ -288,7 +288,7 @@ def test_an_interrupted_pass_leaves_nothing_half_done(tiny_bert, monkeypatch):
     expected = classifier(tiny_bert, freeze=2).fit(X, Y)
     clear_cache()
     original = TextNetwork.below_cut
-    monkeypatch.setattr("skactive.bert._tokens.BATCH_TOKENS", {"cpu": 20})
+    monkeypatch.setattr("skactive._encoders._tokens.BATCH_TOKENS", {"cpu": 20})
 
     def stop(network, inputs):
         if inputs["lengths"].max() < 8:

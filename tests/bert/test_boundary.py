@@ -249,7 +249,7 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     found = trained.boundary_distance([X[i] for i in order])
     np.testing.assert_allclose(found, whole[order], rtol=2e-3)
     monkeypatch.setattr("skactive.bert._heads._ELEMENTS", 1)
-    monkeypatch.setattr("skactive.bert._tokens.BATCH_TOKENS", {"cpu": 1})
+    monkeypatch.setattr("skactive._encoders._tokens.BATCH_TOKENS", {"cpu": 1})
     np.testing.assert_allclose(trained.boundary_distance(X), whole, rtol=2e-3)
 
 

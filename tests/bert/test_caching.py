@@ -43,8 +43,8 @@ def test_second_transform_encodes_nothing_and_copies_nothing(features, counter):
 
 def test_second_transform_neither_loads_nor_tokenises(features, monkeypatch):
     first = features.transform(TEXTS)
-    monkeypatch.setattr("skactive.bert._encoding.tokenize", None)
-    monkeypatch.setattr("skactive.bert._pretrained.Checkpoint.module", None)
+    monkeypatch.setattr("skactive.features._encoding.tokenize", None)
+    monkeypatch.setattr("skactive._encoders._pretrained.Checkpoint.module", None)
     assert features.transform(TEXTS) is first
     np.testing.assert_array_equal(features.transform(TEXTS[::-1]), first[::-1])
 

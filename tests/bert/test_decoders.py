@@ -68,7 +68,7 @@ def test_the_last_token_of_a_decoder_against_transformers(tiny_gpt2, batch_token
 def test_the_last_token_of_an_encoder_packed_as_padded(tiny_bert, exact, monkeypatch):
     packed = exact.set_params(pooling="last").transform(TEXTS)
     monkeypatch.setattr(
-        "skactive.bert._encoder.PackedEncoder.supports", lambda _: False
+        "skactive._encoders._encoder.PackedEncoder.supports", lambda _: False
     )
     padded = uncached(tiny_bert, pooling="last").transform(TEXTS)
     np.testing.assert_allclose(packed, padded, atol=1e-5)

@@ -82,7 +82,7 @@ def test_draws_do_not_depend_on_the_other_texts(fitted, mode, head):
 def test_draws_do_not_depend_on_the_batches(fitted, mode, head, monkeypatch):
     model = fitted(mode, head)
     draws = model.sample_proba(X, 3)
-    monkeypatch.setattr("skactive.bert._tokens.BATCH_TOKENS", {"cpu": 1})
+    monkeypatch.setattr("skactive._encoders._tokens.BATCH_TOKENS", {"cpu": 1})
     np.testing.assert_allclose(model.sample_proba(X, 3), draws, atol=1e-6)
 
 

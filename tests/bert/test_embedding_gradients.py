@@ -110,7 +110,7 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, monkeypatch):
     order = np.array([5, 0, 0, 7])
     found = trained.embedding_gradients([X[i] for i in order])
     np.testing.assert_allclose(found, whole[order], rtol=1e-4)
-    monkeypatch.setattr("skactive.bert._tokens.BATCH_TOKENS", {"cpu": 1})
+    monkeypatch.setattr("skactive._encoders._tokens.BATCH_TOKENS", {"cpu": 1})
     np.testing.assert_allclose(trained.embedding_gradients(X), whole, rtol=1e-4)
 
 

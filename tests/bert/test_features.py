@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from skactive.bert import BertFeatures, open_checkpoint
-from skactive.bert._tokens import tokenize
+from skactive._encoders._pretrained import open_checkpoint
+from skactive._encoders._tokens import tokenize
+from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
 from ._helpers import PAIRS, PLAIN, grid, module_of, tokenizer_of, uncached
@@ -122,7 +123,7 @@ def test_rows_follow_the_order_of_the_texts(exact):
 
 
 def test_more_texts_than_a_chunk(exact, monkeypatch):
-    monkeypatch.setattr("skactive.bert._tokens._PART_TEXTS", 3)
+    monkeypatch.setattr("skactive._encoders._tokens._PART_TEXTS", 3)
     got = exact.transform(TEXTS)
     monkeypatch.undo()
     np.testing.assert_allclose(got, exact.transform(TEXTS), atol=1e-5)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-import skactive.bert._encoding
+import skactive.features._encoding
+from skactive._encoders._encoder import PackedEncoder
 from skactive.bert import BertFeatures
-from skactive.bert._encoder import PackedEncoder
 
 from ..conftest import TEXTS
 from ._helpers import grid
@@ -18,13 +18,13 @@ PACKED, PADDED = ["Bert", "Roberta", "MPNet"], ["DistilBert", "ModernBert"]
 def forms(monkeypatch):
     """List the form of each batch that BertFeatures encodes."""
     seen = []
-    encode = skactive.bert._encoding.encode
+    encode = skactive.features._encoding.encode
 
     def note(module, batch, **options):
         seen.append("packed" if "lengths" in batch else "padded")
         return encode(module, batch, **options)
 
-    monkeypatch.setattr(skactive.bert._encoding, "encode", note)
+    monkeypatch.setattr(skactive.features._encoding, "encode", note)
     return seen
 
 

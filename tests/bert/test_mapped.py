@@ -9,9 +9,9 @@ import joblib
 import numpy as np
 import pytest
 
+from skactive._encoders._store import allocate_rows, open_store
 from skactive._storage._mapped import NoRoomError, copy_rows, in_memory, map_file
 from skactive.bert import BertFeatures, clear_cache, set_cache_limit
-from skactive.bert._store import allocate_rows, open_store
 
 from ._helpers import RECIPE, CountingEncoder, get, get_quietly, rows_of
 
@@ -77,7 +77,7 @@ def test_rows_of_memory_and_of_shards_in_one_file(tmp_path, monkeypatch):
     set_cache_limit(0)
     get(POOL[::2], tmp_path, width=WIDE)
     clear_cache()
-    monkeypatch.setattr("skactive.bert._shards.ShardFolder.write", fail)
+    monkeypatch.setattr("skactive._encoders._shards.ShardFolder.write", fail)
     with pytest.warns(UserWarning, match="kept in memory only"):
         features, encoded = get(POOL, tmp_path, width=WIDE)
     assert sorted(encoded) == sorted(POOL[1::2])
@@ -103,8 +103,8 @@ def test_rounded_values_of_a_mapped_answer(tmp_path):
 
 def test_rounded_values_where_the_folder_cannot_be_written(tmp_path, monkeypatch):
     set_cache_limit(0)
-    monkeypatch.setattr("skactive.bert._shards.ShardFolder.write", fail)
-    monkeypatch.setattr("skactive.bert._store.chunk_size", lambda n: 7)
+    monkeypatch.setattr("skactive._encoders._shards.ShardFolder.write", fail)
+    monkeypatch.setattr("skactive._encoders._store.chunk_size", lambda n: 7)
     with pytest.warns(UserWarning, match="kept in memory only"):
         features, _ = get(POOL, tmp_path, width=WIDE, dtype="float16")
     assert in_memory(features) == 0
@@ -144,8 +144,8 @@ def test_a_folder_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
         sizes.append(shape[0])
         return empty(shape, *arguments)
 
-    monkeypatch.setattr("skactive.bert._shards.chunk_size", lambda n: 7)
-    monkeypatch.setattr("skactive.bert._store.np.empty", noting)
+    monkeypatch.setattr("skactive._encoders._shards.chunk_size", lambda n: 7)
+    monkeypatch.setattr("skactive._encoders._store.np.empty", noting)
     features, _ = get(POOL[::-1], tmp_path, width=WIDE)
     assert sum(sizes) == len(POOL)
     assert max(sizes) == 7

@@ -6,8 +6,8 @@ import weakref
 import numpy as np
 import pytest
 
+from skactive._encoders._store import cache_limit, in_use, open_store, size_of
 from skactive.bert import clear_cache, set_cache_limit
-from skactive.bert._store import cache_limit, in_use, open_store, size_of
 
 from ._helpers import RECIPE, TEXTS, get, rows_of
 

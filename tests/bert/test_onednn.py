@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from skactive.bert import _encoder as products
-from skactive.bert._encoder import linear
+from skactive._encoders import _encoder as products
+from skactive._encoders._encoder import linear
 
 
 def make(dtype=torch.float32, bias=True, n=5):

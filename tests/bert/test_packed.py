@@ -11,9 +11,9 @@ from torch import nn
 from torch.nn import functional
 from transformers import AutoModel
 
-from skactive.bert._encoder import PackedEncoder, linear
-from skactive.bert._pretrained import open_checkpoint
-from skactive.bert._tokens import Tokens, collate, pack, tokenize
+from skactive._encoders._encoder import PackedEncoder, linear
+from skactive._encoders._pretrained import open_checkpoint
+from skactive._encoders._tokens import Tokens, collate, pack, tokenize
 
 from ._helpers import grid, slow, some
 
@@ -159,7 +159,7 @@ def test_few_numbers_of_rows_reach_the_products(tiny_encoder, monkeypatch, grad)
         rows.add(len(x))
         return linear(layer, x)
 
-    monkeypatch.setattr("skactive.bert._encoder.linear", look)
+    monkeypatch.setattr("skactive._encoders._encoder.linear", look)
     for n_texts in range(1, 20):
         padded, packed, mask = both(make_tokens([7] * n_texts + [3]))
         with torch.set_grad_enabled(grad):

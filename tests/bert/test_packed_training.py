@@ -7,10 +7,10 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from skactive._encoders._tokens import Batches
 from skactive._utils._repeatable import fork_torch
 from skactive.bert import clear_cache
 from skactive.bert._network import TextNetwork
-from skactive.bert._tokens import Batches
 from skactive.bert._training import adamw
 
 from ._helpers import (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from skactive.bert._module import pool
-from skactive.bert._tokens import Tokens, collate, pack, pool_packed, runs, unpack
+from skactive._encoders._module import pool
+from skactive._encoders._tokens import Tokens, collate, pack, pool_packed, runs, unpack
 
 LENGTHS = [1, 4, 4, 2, 7, 1]
 

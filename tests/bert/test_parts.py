@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import AutoModel
 
+from skactive._encoders._tokens import Tokens, pack
 from skactive.bert._parts import cut_evenly, each_in_parts
-from skactive.bert._tokens import Tokens, pack
 
 from ._helpers import NO_DROPOUT
 

@@ -200,7 +200,7 @@ def test_workers_put_the_prompt_first(with_prompts, parts_of_two, monkeypatch):
     def in_turn(function, parts, n_jobs):
         return ((i, function(*part)) for i, part in enumerate(parts))
 
-    monkeypatch.setattr("skactive.bert._encoding.spread", in_turn)
+    monkeypatch.setattr("skactive.features._encoding.spread", in_turn)
     found = clone(features).set_params(n_jobs=2).transform(WORDS)
     np.testing.assert_array_equal(found, expected)
 

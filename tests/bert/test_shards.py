@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skactive._encoders._shards import ShardFolder
+from skactive._encoders._store import open_store
 from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
-from skactive.bert._shards import ShardFolder
-from skactive.bert._store import open_store
 
 from ._helpers import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of
 
@@ -54,7 +54,7 @@ def test_digests_are_the_same_in_every_process_and_release():
 
 
 def test_time_also_ends_a_shard(tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.bert._store._SHARD_SECONDS", -1.0)
+    monkeypatch.setattr("skactive._encoders._store._SHARD_SECONDS", -1.0)
     get(TEXTS, tmp_path)
     assert len(files_of(tmp_path)) == len(TEXTS) // 2  # one for each batch
 
@@ -79,7 +79,7 @@ def test_rows_are_read_in_any_order_and_more_than_once(filled):
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 16])
 def test_rows_far_apart_are_read_one_by_one(tmp_path, monkeypatch, gap):
-    monkeypatch.setattr("skactive.bert._shards._GAP", gap)
+    monkeypatch.setattr("skactive._encoders._shards._GAP", gap)
     texts = [f"text {i}" for i in range(50)]
     get(texts, tmp_path)
     clear_cache()

@@ -10,9 +10,9 @@ import warnings
 import numpy as np
 import pytest
 
+from skactive._encoders._shards import DamagedShard, ShardFolder
 from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
-from skactive.bert._shards import DamagedShard, ShardFolder
 
 from ._helpers import (
     RECIPE,

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("fresh_cache")
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr("skactive.bert._store._SHARD_TEXTS", 4)
+    monkeypatch.setattr("skactive._encoders._store._SHARD_TEXTS", 4)
 
 
 def fail_to_open(monkeypatch, number):
@@ -28,7 +28,7 @@ def fail_to_open(monkeypatch, number):
             raise OSError(number, os.strerror(number))
         return open(path, *arguments, **options)
 
-    monkeypatch.setattr("skactive.bert._shards.open", refuse, raising=False)
+    monkeypatch.setattr("skactive._encoders._shards.open", refuse, raising=False)
 
 
 def fail_after(monkeypatch, owner, name, n_good, number=errno.ENOSPC):
@@ -125,7 +125,7 @@ def test_a_full_disk_is_not_tried_again_in_the_same_call(tmp_path, monkeypatch):
         calls.append(arguments)
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("skactive.bert._shards.ShardFolder.write", write)
+    monkeypatch.setattr("skactive._encoders._shards.ShardFolder.write", write)
     with pytest.warns(UserWarning, match="full"):
         get(TEXTS, tmp_path)
     assert len(calls) == 1

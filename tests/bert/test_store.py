@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from skactive._encoders import _store as rows
+from skactive._encoders._store import open_store, unique
 from skactive._storage import _files
-from skactive.bert import _store as rows
 from skactive.bert import clear_cache, set_cache_limit
-from skactive.bert._store import open_store, unique
 
 from ._helpers import RECIPE, TEXTS, WIDTH, CountingEncoder, get, row_of, rows_of
 
@@ -24,7 +24,7 @@ def folder(request, tmp_path):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    monkeypatch.setattr("skactive.bert._store._SHARD_TEXTS", 4)
+    monkeypatch.setattr("skactive._encoders._store._SHARD_TEXTS", 4)
 
 
 # Looking up --------------------------------------------------------------------------
@@ -180,14 +180,14 @@ def test_answers_that_are_remembered_are_few(folder):
 def test_a_text_in_a_folder_is_digested_once_for_all_look_ups(tmp_path, monkeypatch):
     get(TEXTS, tmp_path)
     get(TEXTS[::-1], tmp_path)
-    monkeypatch.setattr("skactive.bert._store.digest_text", None)
+    monkeypatch.setattr("skactive._encoders._store.digest_text", None)
     features, encoded = get([*TEXTS[3:], *TEXTS[:3]], tmp_path)
     assert encoded == []
     np.testing.assert_array_equal(features, rows_of([*TEXTS[3:], *TEXTS[:3]]))
 
 
 def test_each_row_is_copied_once_whatever_the_number_of_shards(tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.bert._store._SHARD_TEXTS", 2)
+    monkeypatch.setattr("skactive._encoders._store._SHARD_TEXTS", 2)
     texts = [f"text {i}" for i in range(60)]
     get(texts, tmp_path)
     clear_cache()

@@ -13,10 +13,10 @@ from transformers import (
     AutoModelForMaskedLM,
 )
 
+from skactive._encoders._pretrained import open_checkpoint
+from skactive._encoders._surprisal import choose_targets, target_logits
 from skactive._utils._repeatable import fork_torch
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.bert._pretrained import open_checkpoint
-from skactive.bert._surprisal import choose_targets, target_logits
 
 from ..conftest import TEXTS
 from ._helpers import ARCHITECTURES, grid, padded, some, tokenizer_of, uncached
@@ -125,8 +125,8 @@ def test_a_text_has_the_same_targets_among_any_others(masked_lm, monkeypatch):
     found = estimator.surprisal([TEXTS[i] for i in order], random_state=7)
     np.testing.assert_array_equal(found != 0, whole[order] != 0)
     np.testing.assert_allclose(found, whole[order], rtol=1e-4)
-    monkeypatch.setattr("skactive.bert._surprisal._CHUNK", 2)
-    monkeypatch.setattr("skactive.bert._surprisal._LOGITS", 1)
+    monkeypatch.setattr("skactive._encoders._surprisal._CHUNK", 2)
+    monkeypatch.setattr("skactive._encoders._surprisal._LOGITS", 1)
     np.testing.assert_allclose(
         estimator.surprisal(TEXTS, random_state=7), whole, rtol=1e-4
     )

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from skactive._encoders import _encoder
 from skactive._utils._repeatable import in_torch_threads, one_torch_thread
-from skactive.bert import BertClassifier, BertFeatures, _encoder
+from skactive.bert import BertClassifier, BertFeatures
 
 from ..conftest import TEXTS
 from ._helpers import DEVLIN, slow

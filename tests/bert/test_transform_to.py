@@ -107,7 +107,7 @@ def test_unknown_texts_are_encoded_by_the_encoder(tiny_bert, tmp_path):
 
 _SCRIPT = """
 import os, sys
-import skactive.bert._encoding as module
+import skactive.features._encoding as module
 from skactive.bert import BertFeatures
 from skactive.features import _folder
 sys.path.insert(0, {root!r})

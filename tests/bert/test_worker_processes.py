@@ -12,7 +12,13 @@ import torch
 from joblib import parallel_config
 
 from skactive.bert import BertFeatures
-from skactive.bert._encoding import EncodingRun, _call, _process, count_workers, spread
+from skactive.features._encoding import (
+    EncodingRun,
+    _call,
+    _process,
+    count_workers,
+    spread,
+)
 
 from ..conftest import TEXTS, absent, save_encoder
 from ._helpers import PLAIN, run_python, uncached
@@ -55,7 +61,7 @@ def test_other_weights_at_a_worker_are_refused(tiny_bert, monkeypatch):
 
     folder = Path(tiny_bert).with_name("changing")
     save_encoder(folder)
-    monkeypatch.setattr("skactive.bert._encoding.spread", spread_elsewhere)
+    monkeypatch.setattr("skactive.features._encoding.spread", spread_elsewhere)
     with pytest.raises(ValueError, match=r"'model' must be the same.*changing'"):
         uncached(str(folder), n_jobs=2).transform(TEXTS)
 
@@ -68,7 +74,7 @@ def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatc
 
     expected = uncached(tiny_bert).transform(TEXTS)
     monkeypatch.chdir(Path(tiny_bert).parent)
-    monkeypatch.setattr("skactive.bert._encoding.spread", spread_elsewhere)
+    monkeypatch.setattr("skactive.features._encoding.spread", spread_elsewhere)
     got = uncached(Path(tiny_bert).name, n_jobs=2).transform(TEXTS)
     np.testing.assert_array_equal(got, expected)
 
@@ -143,7 +149,7 @@ class Mortal(EncodingRun):
 @pytest.fixture
 def mortal(tmp_path, monkeypatch):
     """Give features whose workers die some times, the weights under a new name."""
-    monkeypatch.setattr("skactive.bert._features.EncodingRun", Mortal)
+    monkeypatch.setattr("skactive.features._bert.EncodingRun", Mortal)
 
     def make(n_lives, **params):
         folder = Path(save_encoder(tmp_path / "model"))
@@ -169,7 +175,7 @@ def test_features_of_workers_that_die(mortal, tmp_path):
 def test_workers_that_die_time_after_time(mortal, tmp_path, monkeypatch):
     features = mortal(0, cache=str(tmp_path / "cache"), n_jobs=2)
     first = features.transform(TEXTS[:4])
-    monkeypatch.setattr("skactive.bert._encoding._DEATHS", 2)
+    monkeypatch.setattr("skactive.features._encoding._DEATHS", 2)
     for life in range(10):
         Path(features.model, "lives", str(life)).touch()
     with pytest.raises(RuntimeError, match=r"died 2 times \(Termin.*; 0 of 2 parts"):

@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from skactive._encoders._pretrained import Checkpoint
 from skactive.bert import BertFeatures, clear_cache
-from skactive.bert._encoding import EncodingRun, count_workers
-from skactive.bert._pretrained import Checkpoint
+from skactive.features._encoding import EncodingRun, count_workers
 
 from ..conftest import TEXTS, save_encoder
 from ._helpers import PAIRS, PLAIN, slow, uncached
@@ -51,7 +51,7 @@ def only_workers(request, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "module", guarded)
         if request.param == "in turn":
-            patch.setattr("skactive.bert._encoding.spread", in_turn)
+            patch.setattr("skactive.features._encoding.spread", in_turn)
         yield patch
 
 
@@ -93,7 +93,7 @@ def test_every_parameter_reaches_the_workers(tiny_bert, only_workers, layers):
 
 def test_what_is_cached_needs_no_workers(features, only_workers, monkeypatch):
     got = features.set_params(n_jobs=2).transform(TEXTS)
-    monkeypatch.setattr("skactive.bert._encoding.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.features._encoding.encode_in_workers", no_workers)
     assert features.transform(list(TEXTS)) is got
     features.set_params(n_jobs=1)
     np.testing.assert_array_equal(features.transform(TEXTS[::-1]), got[::-1])
@@ -142,7 +142,7 @@ def test_joblib_says_where_without_n_jobs(tiny_bert, only_workers):
     ids=str,
 )
 def test_threads_and_single_jobs_stay_here(tiny_bert, monkeypatch, config):
-    monkeypatch.setattr("skactive.bert._encoding.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.features._encoding.encode_in_workers", no_workers)
     with parallel_config(**config):
         uncached(tiny_bert).transform(TEXTS)
     with parallel_config("threading"):
@@ -150,13 +150,13 @@ def test_threads_and_single_jobs_stay_here(tiny_bert, monkeypatch, config):
 
 
 def test_one_part_stays_here(tiny_bert, monkeypatch):
-    monkeypatch.setattr("skactive.bert._encoding.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.features._encoding.encode_in_workers", no_workers)
     uncached(tiny_bert, n_jobs=2).transform(["one", "two", "one"])
 
 
 def test_another_device_stays_here(tiny_bert, monkeypatch):
-    monkeypatch.setattr("skactive.bert._encoding.encode_in_workers", no_workers)
-    monkeypatch.setattr("skactive.bert._encoding.choose_device", torch.device)
+    monkeypatch.setattr("skactive.features._encoding.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.features._encoding.choose_device", torch.device)
     monkeypatch.setattr(EncodingRun, "encode_here", lambda *args: iter([np.arange(7)]))
     uncached(tiny_bert, n_jobs=2, device="meta").transform(TEXTS)
 

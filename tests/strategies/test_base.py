@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skactive import ActiveLearner
-from skactive.strategies import FunctionStrategy, PointwiseStrategy, Strategy
+from skactive.registry import FunctionStrategy
+from skactive.strategies import PointwiseStrategy, Strategy
 from skactive.view import PoolView
 
 X = np.arange(8.0)[:, None]

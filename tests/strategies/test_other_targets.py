@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skactive import ActiveLearner
 from skactive._math._joint import select_by_covariance
 from skactive.posterior import sample_predictions, sample_proba
+from skactive.registry._base import find_requirements
 from skactive.strategies import (
     BADGE,
     BALD,
@@ -26,7 +27,6 @@ from skactive.strategies import (
     Committee,
     MCDropout,
 )
-from skactive.strategies._base import find_requirements
 from skactive.view import PoolView
 
 RNG = np.random.default_rng(0)

@@ -13,9 +13,9 @@ import pytest
 from scipy import sparse
 
 from skactive import get_strategy, get_strategy_names, registry
+from skactive.registry import FunctionStrategy
 from skactive.strategies import (
     EmbeddingKMeans,
-    FunctionStrategy,
     Margin,
     PointwiseStrategy,
     Strategy,

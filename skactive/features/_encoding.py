@@ -12,12 +12,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 
+from .._encoders._module import choose_device, choose_layers, choose_precision, encode
+from .._encoders._pretrained import first_line, open_checkpoint
+from .._encoders._sentences import SentenceModules
+from .._encoders._tokens import collate, cut, cut_parts, pack, tokenize, warn_of_cuts
 from .._utils._format import progress_bar
 from .._utils._repeatable import in_torch_threads, one_torch_thread
-from ._module import choose_device, choose_layers, choose_precision, encode
-from ._pretrained import first_line, open_checkpoint
-from ._sentences import SentenceModules
-from ._tokens import collate, cut, cut_parts, pack, tokenize, warn_of_cuts
 
 _MOST_TOKENS = 2**31
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384, "mps": 8192}
@@ -160,7 +160,7 @@ class EncodingRun:
 
     def encode_here(self, texts, parts, out):
         """Fill `out` part by part, yielding the positions of each batch."""
-        from ._encoder import PackedEncoder
+        from .._encoders._encoder import PackedEncoder
 
         module = self.checkpoint.module(self.device, self.dtype)
         pad_id = self.checkpoint.pad_id

@@ -13,6 +13,9 @@ from sklearn.base import (
     TransformerMixin,
 )
 
+from .._encoders._store import FeatureStore, open_store
+from .._encoders._surprisal import SurprisalMixin
+from .._encoders._tokens import make_reader
 from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
@@ -22,11 +25,9 @@ from .._utils._sklearn import (
     validate_params,
 )
 from .._utils._texts import as_texts, refuse_surrogates
-from ..features import FOLDER_PARAMS, PrecomputedFeatures, write_features
 from ._encoding import EncodingRun
-from ._store import FeatureStore, open_store
-from ._surprisal import SurprisalMixin
-from ._tokens import make_reader
+from ._folder import FOLDER_PARAMS, write_features
+from ._precomputed import PrecomputedFeatures
 
 
 class BertFeatures(

@@ -10,7 +10,8 @@ import textwrap
 import pytest
 
 from skactive import get_strategy, get_strategy_names, registry
-from skactive.strategies import FunctionStrategy, Margin
+from skactive.registry import FunctionStrategy
+from skactive.strategies import Margin
 
 
 @pytest.fixture

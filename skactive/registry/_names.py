@@ -1,10 +1,4 @@
-"""Find query strategies by name: the built-in ones and those of installed plugins.
-
-A distribution offers strategies under the entry-point group ``skactive.strategies``,
-and annotators under ``skactive.annotators``; the built-in ones use the same groups.
-Listing imports nothing. Installing a plugin means trusting its code, and nothing is
-fetched at run time.
-"""
+"""Names of strategies and annotators: built-in ones and those of plugins."""
 
 import re
 from contextlib import suppress
@@ -17,11 +11,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ._utils._sklearn import check_bool
-from .strategies import FunctionStrategy
-
-__all__ = ["available", "get_strategy", "get_strategy_names", "register"]
-
+from .._utils._sklearn import check_bool
+from ._base import FunctionStrategy
 
 GROUP = "skactive.strategies"
 ANNOTATORS = "skactive.annotators"

@@ -148,7 +148,7 @@ def cut_parts(texts, max_length, batch_tokens):
 
     Examples
     --------
-        >>> from skactive.bert._tokens import cut_parts
+        >>> from skactive._encoders._tokens import cut_parts
         >>> texts = ["short"] * 1500 + ["long " * 20] * 1000
         >>> [len(part) for part in cut_parts(texts, max_length=64, batch_tokens=1024)]
         [328, 328, 328, 987, 529]
