@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from .._utils._format import make_frame
+from .._utils._format import brief, make_frame
 from ._mean import (
     MIN_LABELS,
     MeanEstimate,
@@ -20,7 +21,8 @@ from ._mean import (
 )
 
 # Held-out predictions depend on each other, as their models share labels, and the final
-# model has more labels than these: the variance is larger by about this factor.
+# model has more labels than these: the variance is larger by about this factor, if all
+# labels are in the sample.
 CROSS_FITTED = 1.75
 
 
@@ -124,7 +126,7 @@ def estimate_quality(
     classes: Sequence[Any] | None = None,
     n_pool: int | None = None,
     draw_proba: ArrayLike | None = None,
-    cross_fitted: bool = True,
+    cross_fitted: float = True,
     confidence_level: float = 0.95,
 ) -> QualityEstimate:
     """Estimate how good predictions are from the labels of a sample.
@@ -152,11 +154,12 @@ def estimate_quality(
         without either, the pool has no end.
     draw_proba : array-like of shape (n,), default=None
         The probability of each draw; see :func:`estimate_mean`.
-    cross_fitted : bool, default=True
+    cross_fitted : bool or float, default=True
         Whether the predictions are by models that were trained on labels of the sample,
         as those of cross-validation. They depend on each other, and the intervals are
-        wider. False is for predictions that do not depend on the sample, such as those
-        of a language model.
+        wider. A number from 0 to 1 is the share of the labels of these models that are
+        in the sample, such as 0.2 for an audit of one label in five. False is for
+        predictions that do not depend on the sample, such as those of a language model.
     confidence_level : float, default=0.95
         Confidence level of each interval.
 
@@ -186,7 +189,8 @@ def estimate_quality(
 
     With `cross_fitted`, the estimates are those of the final model for the whole pool,
     from models that lack a part of the labels. The variance is multiplied by a factor
-    that was chosen in simulations, see :doc:`/results/estimates` (S. Bates, T. Hastie,
+    that was chosen in simulations, 1.75 for True and 1 + .75 s for a share s; see
+    :doc:`/results/estimates` (S. Bates, T. Hastie,
     R. Tibshirani 2024, on what cross-validation estimates).
 
     Examples
@@ -216,7 +220,12 @@ def estimate_quality(
     own, every = (None if p is None else _find_confidence(p, several) for p in beliefs)
     right = (truth == guess).all(axis=1)
     used = None if every is None else own
-    dependence = CROSS_FITTED if cross_fitted else 1.0
+    if not isinstance(cross_fitted, Real) or not 0 <= cross_fitted <= 1:
+        raise ValueError(
+            "'cross_fitted' must be True, False or a share from 0 to 1, got "
+            f"{brief(cross_fitted)}."
+        )
+    dependence = 1 + (CROSS_FITTED - 1) * float(cross_fitted)
     options = {"n_pool": n_pool, "draw_proba": draw_proba}
     sample = Sample(right, used, every, dependence=dependence, **options)
     accuracy = sample.estimate(confidence_level=confidence_level, always=True)

@@ -138,9 +138,18 @@ def test_predictions_of_models_trained_on_the_sample_have_wider_intervals():
     found, independent = (estimate_quality(*args, cross_fitted=x) for x in (1, 0))
     ratio = found.accuracy.half_width / independent.accuracy.half_width
     assert ratio == pytest.approx(np.sqrt(CROSS_FITTED), rel=0.02)
+    part = estimate_quality(*args, cross_fitted=0.2)
+    ratio = part.accuracy.half_width / independent.accuracy.half_width
+    assert ratio == pytest.approx(np.sqrt(1.15), rel=0.02)
     recalls = (x.classes["idea"].recall.half_width for x in (found, independent))
     ratio = next(recalls) / next(recalls)
     assert ratio == pytest.approx(np.sqrt(CROSS_FITTED), rel=0.1)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, "yes", None, np.nan])
+def test_the_share_of_the_labels_is_one(share):
+    with pytest.raises(ValueError, match="'cross_fitted' must be True, False or"):
+        estimate_quality([1] * 12, [1] * 12, cross_fitted=share)
 
 
 def test_the_accuracy_of_cross_validation_is_that_of_fewer_labels_oracle():

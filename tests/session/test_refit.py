@@ -249,11 +249,12 @@ def test_a_model_that_is_ready_is_not_trained_again():
 def test_a_thread_trains_under_the_callers_configuration(open_session, data):
     from sklearn import config_context, get_config
 
-    seen = []
+    seen, trained = [], threading.Event()
 
     class Curious(LogisticRegression):
         def fit(self, X, y):
             seen.append((get_config()["working_memory"], threading.current_thread()))
+            trained.set()
             return super().fit(X, y)
 
     learner = ActiveLearner(Curious(), random_state=0)
@@ -261,7 +262,7 @@ def test_a_thread_trains_under_the_callers_configuration(open_session, data):
         session = open_session(learner=learner, refit="background")
         tell(session, data, *two_classes(data))
         session.ask()  # does not wait for the first model
-        session.refit()
+        assert trained.wait(60)
     (memory, thread), *_ = seen
     assert memory == 17
     assert thread is not threading.main_thread()
