@@ -24,7 +24,7 @@ import os, signal, sys, time, warnings
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np
 from _helpers import RECIPE, TEXTS, CountingEncoder, get, row_of, rows_of
-from skactive.bert import _store as store
+from skactive._encoders import _store as store
 store._SHARD_TEXTS = 4
 warnings.simplefilter("error")
 folder = sys.argv[1]

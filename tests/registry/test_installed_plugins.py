@@ -19,7 +19,7 @@ from filelock import FileLock
 pytestmark = pytest.mark.slow
 
 PLUGINS = ["example", "broken", "colliding"]
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 SOURCES = {plugin: HERE / f"plugin_{plugin}" for plugin in PLUGINS}
 
 

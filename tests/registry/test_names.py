@@ -15,7 +15,7 @@ from skactive.strategies import Entropy, Margin, PointwiseStrategy, Random, Stra
 from skactive.view import PoolView
 
 PYPROJECT = tomllib.loads(
-    Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8")
 )
 BUILTIN = sorted(PYPROJECT["project"]["entry-points"]["skactive.strategies"])
 

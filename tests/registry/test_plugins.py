@@ -15,7 +15,7 @@ from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
 from skactive.cli import main
 from skactive.testing import check_strategy
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 
 @pytest.fixture
