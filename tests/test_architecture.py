@@ -22,7 +22,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 FLOORS = (
     {"_utils", "runtime"},
     {"_math", "_storage"},
-    {"_encoders", "estimation", "linear_model", "registry"},
+    {"_encoders", "_tables", "estimation", "linear_model", "registry"},
     {"features", "posterior", "semi_supervised", "strategies"},
     {"annotators", "bert", "view"},
     {"learner", "_text_classifier"},

@@ -5,16 +5,11 @@ from functools import partial
 from pathlib import Path
 
 from .._storage._outputs import find_mode, make_private_folder, write_own
+from .._tables._formats import find_dialect, is_untyped
+from .._tables._labels import LabelCells
+from .._tables._reader import read_cells
+from .._tables._writer import escape, free_name, write_table
 from ..annotators import ChatAnnotator
-from ..datasets import (
-    LabelCells,
-    escape,
-    find_dialect,
-    free_name,
-    is_untyped,
-    read_cells,
-    write_table,
-)
 from ._parser import say
 from ._predict import find_out
 

@@ -7,8 +7,10 @@ import numpy as np
 
 from .._storage._fingerprint import collect_versions
 from .._storage._outputs import write_own
+from .._tables._labels import find_label_cells, to_indicator
+from .._tables._reader import read_cells
+from .._tables._writer import write_table
 from .._utils._labels import is_missing
-from ..datasets import find_label_cells, read_cells, to_indicator, write_table
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ._label import open_begun
 from ._parser import say

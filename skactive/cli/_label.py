@@ -10,8 +10,8 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from .._tables._labels import JOIN
 from .._utils._format import report_progress
-from ..datasets import JOIN
 from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
 from ..session import LockedError, read_manifest
 from ..stopping import read_goal

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from .._encoders._pretrained import open_checkpoint
+from .._tables._labels import to_indicator
 from .._text_classifier import (
     make_final_classifier,
     make_fine_tuned_classifier,
@@ -16,7 +17,6 @@ from .._text_classifier import (
 )
 from .._utils._labels import list_classes
 from ..bert import BertFeatures
-from ..datasets import to_indicator
 from ..features import PrecomputedFeatures
 from ..learner import ActiveLearner
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier

@@ -7,17 +7,10 @@ from typing import Any
 
 from .. import runtime
 from .._storage._outputs import find_mode
+from .._tables._formats import find_dialect, is_untyped
+from .._tables._reader import Column, read_cells
+from .._tables._writer import WRITERS, escape, free_name, write_table
 from .._utils._format import find_certainty, list_best
-from ..datasets import (
-    WRITERS,
-    Column,
-    escape,
-    find_dialect,
-    free_name,
-    is_untyped,
-    read_cells,
-    write_table,
-)
 from ..labeling import PREDICTED, write_output
 from ._parser import NEEDED, say
 
@@ -110,7 +103,7 @@ def _predict_table(predict, source, out, names, about):
         X = cells[0] if len(names) == 1 else list(zip(*cells, strict=True))
     predicted, scores, _ = predict(X)
     if about["target"] == "multi-label" and "label" in about:
-        from ..datasets import LabelCells
+        from .._tables._labels import LabelCells
 
         join = LabelCells(about["label"], about.get("separator"), source).join
         predicted = list(map(join, predicted))

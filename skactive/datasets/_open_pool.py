@@ -19,8 +19,8 @@ from .._storage._fingerprint import hash_utf8
 from .._storage._hash_index import find_repeated
 from .._storage._text_file import PoolWriter, TextFile
 from .._storage._text_pool import TextPool
+from .._tables._reader import find_files, open_part
 from .._utils._sklearn import validate_params
-from ._reader import find_files, open_part
 
 _FORMAT = 2  # of the files in a cache
 _WAIT = 0.2  # seconds between two looks at a lock

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from .._storage._files import Lock, write_atomic
 from .._storage._outputs import find_mode
+from .._tables._labels import to_indicator
+from .._tables._reader import find_files
+from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
 from .._utils._format import brief
 from .._utils._labels import list_classes, predict_labels
 from ..annotators import ColumnAnnotator
-from ..datasets import find_files, find_unwritable, to_indicator
 from ..persistence import disarm, save
 from ..session import Desk, LabelingSession, PoolChangedError, as_class, read_manifest
 from ._record import (

@@ -4,8 +4,9 @@ import hashlib
 import re
 from collections import Counter
 
+from .._tables._formats import is_untyped
+from .._tables._writer import escape, write_table
 from .._utils._labels import is_names, key_of, list_classes
-from ..datasets import escape, is_untyped, write_table
 from ..session import name_now
 
 COLUMNS = (

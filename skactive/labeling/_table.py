@@ -4,23 +4,19 @@ import math
 import re
 from itertools import chain, compress, count
 
-from .._utils._labels import is_missing
-from ..datasets import (
+from .._tables._formats import find_dialect, is_untyped
+from .._tables._labels import (
     JOIN,
     LabelCells,
     as_numbers,
     check_finite,
-    find_dialect,
-    find_files,
     find_label_cells,
-    free_name,
-    is_untyped,
-    list_columns,
-    open_part,
-    open_pool,
-    read_cells,
     refuse_fractions,
 )
+from .._tables._reader import find_files, list_columns, open_part, read_cells
+from .._tables._writer import free_name
+from .._utils._labels import is_missing
+from ..datasets import open_pool
 from ..session import PAIR
 from ._record import make_folder
 from ._result import COLUMNS, MACHINE, write_result

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from .._storage._files import write_atomic
 from .._storage._fingerprint import hash_item
+from .._tables._writer import check_folder
 from .._utils._labels import is_names
 from .._utils._sklearn import check_option
-from ..datasets import check_folder
 
 PAIR = ["text_1", "text_2"]
 # The id of the pool in these files, whose own ids are those of the other program.

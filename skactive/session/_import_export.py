@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from .._storage._fingerprint import hash_item
+from .._tables._formats import is_untyped
+from .._tables._reader import read_cells
+from .._tables._writer import escape, unescape, write_table
 from .._utils._format import reprs
 from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
-from ..datasets import escape, is_untyped, read_cells, unescape, write_table
 from ._formats import PAIR, FileAnswer, Item, Mirrored, read_format
 from ._manifest import read_contents
 from ._pool import assign_rows, is_id

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from skactive._tables._writer import write_table
 from skactive.cli import main
-from skactive.datasets import write_table
 
 from ..annotators._helpers import KEY, FakeChat, chat, right
 from ._helpers import override

@@ -9,7 +9,8 @@ import time
 import httpx
 import pytest
 
-from skactive.datasets import read_cells, write_table
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 from tests._utils._hostile import drip
 from tests.annotators._helpers import FakeChat, chat
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import skactive
+from skactive._tables._writer import write_table
 from skactive.cli import main
 from skactive.cli._label import LabelSettings
 from skactive.cli._model import make_learner
 from skactive.cli._parser import make_parser
-from skactive.datasets import write_table
 from skactive.estimation import estimate_mean, estimate_prevalence, plan_labels
 
 

@@ -17,10 +17,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.cli._label import read_classes
-from skactive.datasets import read_cells, write_table
 from skactive.labeling._project import Project
 from skactive.labeling._server import LabelingServer, remember_address
 from skactive.persistence import load

@@ -9,10 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 from skactive.cli import _label, main
 from skactive.cli._ending import Ending
 from skactive.cli._label import LabelSettings
-from skactive.datasets import read_cells, write_table
 from skactive.labeling import find_page
 from skactive.session import Estimate, read_manifest
 

@@ -17,8 +17,9 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import save
 from skactive._storage import _files
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 from skactive.cli import main
-from skactive.datasets import read_cells, write_table
 
 N_ROWS = 30
 TEXTS = [f"a {['good', 'bad'][i % 2]} film number {i}" for i in range(N_ROWS)]

@@ -105,7 +105,7 @@ def test_categories_and_other_integers_are_converted(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_row_may_be_longer_than_a_block(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr("skactive.datasets._formats.BLOCK_BYTES", 2**16)
+    monkeypatch.setattr("skactive._tables._formats.BLOCK_BYTES", 2**16)
     texts = ["a", "b" * 2**17, *map(str, range(9999)), "c" * 2**19, "d"]
     path = write(tmp_path / f"t{suffix}", pd.DataFrame({"text": texts}))
     assert list(open_pool(path, "text")) == texts

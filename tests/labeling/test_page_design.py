@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from skactive.datasets import write_table
+from skactive._tables._writer import write_table
 from skactive.labeling._project import Project
 from skactive.labeling._server import PAGE, LabelingServer
 from skactive.labeling._start import StartDesk

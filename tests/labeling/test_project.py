@@ -19,7 +19,8 @@ from skactive import (
     make_text_classifier,
 )
 from skactive._storage._files import LockedError
-from skactive.datasets import read_cells, write_table
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 from skactive.labeling._project import Project, save_model
 from skactive.labeling._record import RECORD
 

@@ -11,7 +11,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.datasets import read_cells, write_table
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 from skactive.labeling._project import Project
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(12)]

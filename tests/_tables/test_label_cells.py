@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skactive.datasets import (
-    LabelCells,
-    find_label_cells,
-    load_table,
-    read_cells,
-    write_table,
-)
+from skactive._tables._labels import LabelCells, find_label_cells
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
+from skactive.datasets import load_table
 
 TEXTS = ["a", "b", "c", "d"]
 EXPECTED = [[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1]]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from skactive.datasets import _reader
-from skactive.datasets._reader import find_positions, read_cells
+from skactive._tables import _reader
+from skactive._tables._reader import find_positions, read_cells
 
 
 class Name(str):

@@ -4,7 +4,9 @@ import csv
 
 import pytest
 
-from skactive.datasets import find_dialect, read_cells, write_table
+from skactive._tables._formats import find_dialect
+from skactive._tables._reader import read_cells
+from skactive._tables._writer import write_table
 
 COLUMNS = {
     "text": ["=1+1", "'x", 'She said "no";', "naïve, 東京", "a\nb"],
