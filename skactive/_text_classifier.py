@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from ._math._calibration import assign_folds
 from ._utils._containers import concatenate, count_items, read_items, take_rows
 from ._utils._format import brief
 from ._utils._labels import as_labels, check_classes, check_one_label
@@ -44,7 +45,6 @@ from .linear_model import (
     FewLabelClassifier,
     TunedOneVsRestClassifier,
     agreement,
-    assign_folds,
     held_out_loss,
 )
 from .semi_supervised import SelfTraining, soften

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ._math._calibration import assign_folds, calibrate
 from ._utils._containers import concatenate, count_items, read_items, take_rows
 from ._utils._labels import as_labels, check_classes, check_one_label
 from ._utils._pipelines import (
@@ -35,9 +36,7 @@ from ._utils._sklearn import (
 from ._utils._texts import read_unlabeled
 from .linear_model import (
     FewLabelClassifier,
-    assign_folds,
     boundary_distance,
-    calibrate,
     check_boundary,
     check_gradient_factors,
     gradient_factors,

@@ -8,8 +8,6 @@ from ._few_label import (
     TunedOneVsRestClassifier,
 )
 from ._few_label import agreement as agreement
-from ._few_label import assign_folds as assign_folds
-from ._few_label import calibrate as calibrate
 from ._few_label import held_out_loss as held_out_loss
 from ._gradients import boundary_distance as boundary_distance
 from ._gradients import check_boundary as check_boundary
@@ -20,7 +18,6 @@ from ._gradients import is_linear_logistic as is_linear_logistic
 from ._logistic import LinearLogistic as LinearLogistic
 from ._logistic import SequentialLogisticRegression
 from ._logistic import quicken as quicken
-from ._softmax import SoftmaxHessian as SoftmaxHessian
 
 __all__ = [
     "FewLabelClassifier",

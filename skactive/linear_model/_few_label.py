@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from .._math._calibration import assign_folds, calibrate
 from .._math._scores import tune_thresholds
 from .._utils._containers import take_rows
 from .._utils._format import brief
@@ -529,35 +529,6 @@ def _predict_folds(data, folds, models):
         test = folds == fold
         logits[test] = data.X[test] @ coef.T + intercept
     return logits
-
-
-def assign_folds(codes, n_splits, seed, least=2):
-    """Return the fold (n,) of each row, -1 for classes with less than `least` rows."""
-    order = np.random.default_rng(seed).permutation(len(codes))
-    order = order[np.bincount(codes)[codes[order]] >= least]
-    order = order[np.argsort(codes[order], kind="stable")]
-    # Class after class is dealt out, so that no fold is empty or much larger.
-    folds = np.full(len(codes), -1, dtype=np.intp)
-    folds[order] = np.arange(len(order)) % n_splits
-    return folds
-
-
-def calibrate(logits, codes, weight):
-    """Return the log loss at the best temperature, and this temperature."""
-    logits = logits - logits[np.arange(len(codes)), codes, None]
-    highest = logits.max(axis=1)
-    logits -= highest[:, None]
-    weight = weight / weight.sum()
-    mean = weight @ highest
-
-    def loss(log_temperature):
-        sharpness = np.exp(-log_temperature)
-        total = np.exp(logits * sharpness).sum(axis=1)
-        return mean * sharpness + weight @ np.log(total)
-
-    options = {"xatol": 0.01}
-    found = minimize_scalar(loss, bounds=(-5, 5), method="bounded", options=options)
-    return float(found.fun), float(np.exp(found.x))
 
 
 class TunedOneVsRestClassifier(OneVsRestClassifier):

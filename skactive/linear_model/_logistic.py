@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from .._math._softmax import SoftmaxHessian
 from .._utils._chunks import multiply_rows
 from .._utils._labels import check_classes, check_one_label
 from .._utils._repeatable import give_way, one_blas_thread
@@ -30,7 +31,6 @@ from .._utils._sklearn import (
     store,
     validate_data,
 )
-from ._softmax import SoftmaxHessian
 
 # Maximum growth of the squared gradient during the steps.
 _MOST = 4.0

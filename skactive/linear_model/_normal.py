@@ -22,10 +22,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._neighbors import squared_norms
+from .._math._softmax import SoftmaxHessian
 from .._utils._chunks import chunk_size, chunks
 from .._utils._sklearn import check_sample_weight, num_samples, validate_data
 from ._logistic import LinearLogistic, SequentialLogisticRegression
-from ._softmax import SoftmaxHessian
 
 _L2 = "Use an l2 penalty alone (l1_ratio=0, or penalty='l2' before scikit-learn 1.8)."
 

@@ -12,8 +12,7 @@ from ._base import OF_CLASSES as OF_CLASSES
 from ._base import SINGLE_LABEL as SINGLE_LABEL
 from ._base import TARGETS as TARGETS
 from ._base import FunctionStrategy as FunctionStrategy
-from ._base import PointwiseStrategy as PointwiseStrategy
-from ._base import Strategy as Strategy
+from ._base import PointwiseStrategy, Strategy
 from ._base import check_gives_scores as check_gives_scores
 from ._base import find_requirements as find_requirements
 from ._base import requires_for as requires_for
@@ -28,4 +27,11 @@ from ._names import resolve as resolve
 from ._names import unregister as unregister
 from ._names import validate as validate
 
-__all__ = ["available", "get_strategy", "get_strategy_names", "register"]
+__all__ = [
+    "PointwiseStrategy",
+    "Strategy",
+    "available",
+    "get_strategy",
+    "get_strategy_names",
+    "register",
+]

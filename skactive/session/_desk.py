@@ -14,14 +14,13 @@ from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ..stopping import read_goal
-from ._agreement import compare_suggestions
 from ._arguments import checked
 from ._filters import find_answered, keep
 from ._insights import Doubts, Quality
 from ._labels import as_class
 from ._leases import Leases
 from ._lookup import explain, find_of_class, find_similar
-from ._machine import annotate_later
+from ._machine import annotate_later, compare_suggestions
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands

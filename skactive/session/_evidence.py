@@ -8,14 +8,18 @@ import numpy as np
 
 from .._utils._containers import as_list, take_rows
 from .._utils._labels import key_of, list_classes
-from ..estimation import estimate_mean, estimate_prevalence, estimate_quality
+from ..estimation import (
+    estimate_mean,
+    estimate_prevalence,
+    estimate_quality,
+    predict_held_out,
+)
 from ._insights import (
     MIN_AUDIT,
     Estimate,
     hold_out,
     make_estimate,
     minutes_left,
-    predict_held_out,
 )
 from ._lookup import predict_proba
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from scipy.stats import binomtest
+
 from .._utils._containers import as_list, take_rows
-from .._utils._labels import is_missing
+from .._utils._labels import is_missing, key_of
 from .._utils._repeatable import find_stop, stopped_by
 from ..annotators import Annotator, describe_annotator
-from ..estimation import alternative_annotator_test, estimate_quality
-from ._agreement import measure_agreement
+from ..estimation import alternative_annotator_test, estimate_quality, measure_agreement
 from ._answers import name_now
 from ._evidence import as_rows
 
@@ -207,3 +208,21 @@ def _read(session, id, label):
         return session._vocabulary.normalize([label], [id])[0]
     except (ValueError, TypeError):
         return None
+
+
+def compare_suggestions(labels, session):
+    """Return how often labels agree with machines, with a 95 % interval; or None.
+
+    Items that are blind do not count: the numbers would tell what a machine said.
+    """
+    state = session.state
+    if not state.machines:
+        return None
+    blind = zip(labels, session.queue.find_blind(labels), strict=True)
+    pairs = [(labels[id], state.find_machine(id)[0]) for id, no in blind if not no]
+    pairs = [pair for pair in pairs if pair[1] is not None]
+    if not pairs:
+        return None
+    agreed = sum(key_of(one) == key_of(other) for one, other in pairs)
+    low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
+    return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}

@@ -11,9 +11,14 @@ from .._utils._containers import check_n_queries
 from .._utils._labels import predict_labels
 from .._utils._repeatable import synchronized
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
-from ..estimation import MeanEstimate, Prevalence, QualityEstimate
+from ..estimation import (
+    Agreement,
+    MeanEstimate,
+    Prevalence,
+    QualityEstimate,
+    measure_agreement,
+)
 from ..simulation import Run
-from ._agreement import Agreement, measure_agreement
 from ._answers import Answers
 from ._evidence import assess, find_prevalence, find_quality
 from ._formats import export_format

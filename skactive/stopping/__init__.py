@@ -8,10 +8,7 @@ from ._base import is_rule as is_rule
 from ._base import should_stop as should_stop
 
 # Private names that other folders use are imported as themselves.
-from ._estimates import CostRule
-from ._estimates import gain_of_labels as gain_of_labels
-from ._estimates import n_for_gain as n_for_gain
-from ._estimates import out_of_fold as out_of_fold
+from ._cost import CostRule
 from ._predictions import (
     ClassificationChange,
     KappaAverage,

@@ -11,7 +11,7 @@ from typing import Any, Self
 from .._utils._sklearn import Interval
 from ..registry import make
 from ._base import StoppingRule
-from ._estimates import CostRule
+from ._cost import CostRule
 from ._predictions import (
     ClassificationChange,
     KappaAverage,

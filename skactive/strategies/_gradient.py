@@ -13,9 +13,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._math import _scores
 from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
+from .._math._softmax import SoftmaxHessian
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, map_chunks, to_type
 from .._utils._sklearn import POSITIVE, POSITIVE_COUNT, Interval, StrOptions, store
-from ..linear_model import SoftmaxHessian
 from ..registry import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 

@@ -12,7 +12,7 @@ import pytest
 import skactive
 from skactive import registry
 from skactive.cli import main
-from skactive.registry import Plugin
+from skactive.registry._names import Plugin
 from skactive.strategies import PointwiseStrategy, Random
 from skactive.testing import check_strategy
 

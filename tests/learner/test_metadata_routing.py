@@ -23,10 +23,10 @@ from skactive import (
     save,
     simulate,
 )
+from skactive.estimation import out_of_fold
 from skactive.linear_model import FewLabelClassifier
 from skactive.semi_supervised import SelfTraining
 from skactive.simulation import SimulatedLearner
-from skactive.stopping import out_of_fold
 
 TEXTS = [f"text {i} {'law court' if i % 2 else 'sport match'}" for i in range(24)]
 Y = np.array(["a", "b"] * 12)

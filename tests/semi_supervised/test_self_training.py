@@ -21,9 +21,9 @@ from skactive import (
     save,
     simulate,
 )
+from skactive._math._calibration import assign_folds
 from skactive.bert import BertClassifier
 from skactive.linear_model import FewLabelClassifier, PrototypeClassifier
-from skactive.linear_model._few_label import assign_folds
 from skactive.semi_supervised import SelfTraining
 from skactive.simulation import SimulatedLearner
 

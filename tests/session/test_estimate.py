@@ -6,9 +6,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skactive import ActiveLearner
 from skactive.estimation import estimate_quality
+from skactive.estimation._held_out import out_of_fold
 from skactive.session import Estimate
 from skactive.session._insights import minutes_left
-from skactive.stopping._estimates import out_of_fold
 
 
 @pytest.fixture

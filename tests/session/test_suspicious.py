@@ -15,13 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
-from skactive.semi_supervised import SelfTraining
-from skactive.session._insights import (
+from skactive.estimation._suspicious import (
     find_suspicious,
     find_suspicious_numbers,
     find_suspicious_rows,
     temper,
 )
+from skactive.semi_supervised import SelfTraining
 
 
 def noisy(seed, n=300, k=4, noise=0.2, sharpness=2.0):

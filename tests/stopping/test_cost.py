@@ -6,9 +6,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession, simulate
+from skactive.estimation._gain import gain_of_labels
+from skactive.estimation._held_out import out_of_fold
 from skactive.simulation import Run
 from skactive.stopping import CostRule, as_callback
-from skactive.stopping._estimates import gain_of_labels, out_of_fold
 
 from ._helpers import _learner
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skactive.stopping._estimates import _assign, out_of_fold
+from skactive.estimation._held_out import _assign, out_of_fold
 
 
 class Doubled(TransformerMixin, BaseEstimator):

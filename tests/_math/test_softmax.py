@@ -7,13 +7,9 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from skactive._math import _softmax as module
+from skactive._math._softmax import SoftmaxHessian, conjugate_gradients, span_rows
 from skactive._utils import _chunks
-from skactive.linear_model import _softmax as module
-from skactive.linear_model._softmax import (
-    SoftmaxHessian,
-    conjugate_gradients,
-    span_rows,
-)
 
 # Number of rows of the parameters; 1 is a single logit of two classes.
 each_k = pytest.mark.parametrize("k", [1, 2, 3, 7])

@@ -5,15 +5,14 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from statsmodels.stats.contingency_tables import mcnemar
 
-from skactive.stopping._estimates import (
-    OutOfFold,
+from skactive.estimation._gain import (
     beats_majority,
     calibrate_proba,
     estimate_gain,
     gain_of_labels,
     is_enough,
-    out_of_fold,
 )
+from skactive.estimation._held_out import OutOfFold, out_of_fold
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -5,7 +5,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from .._utils._labels import is_names, key_of
 
@@ -248,21 +247,3 @@ def _disagree(items):
         return (items[:1] + items[other]) / 2
     # A table for each class: the rows of one item, and the columns of the other.
     return items[:1].sum(axis=3)[..., None] * items[other].sum(axis=2)[:, :, None]
-
-
-def compare_suggestions(labels, session):
-    """Return how often labels agree with machines, with a 95 % interval; or None.
-
-    Items that are blind do not count: the numbers would tell what a machine said.
-    """
-    state = session.state
-    if not state.machines:
-        return None
-    blind = zip(labels, session.queue.find_blind(labels), strict=True)
-    pairs = [(labels[id], state.find_machine(id)[0]) for id, no in blind if not no]
-    pairs = [pair for pair in pairs if pair[1] is not None]
-    if not pairs:
-        return None
-    agreed = sum(key_of(one) == key_of(other) for one, other in pairs)
-    low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
-    return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
