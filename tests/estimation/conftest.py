@@ -1,0 +1,3 @@
+"""The items of the stopping rules."""
+
+from ..stopping.conftest import data as data
