@@ -40,6 +40,7 @@ def until(condition):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, *HANDSHAKES])
 def test_an_exchange_ends_at_the_deadline_whatever_the_server_sends(kind):
     write = {**KINDS, **HANDSHAKES}[kind]
@@ -104,6 +105,7 @@ def test_an_error_of_the_reader_is_raised():
         client.send(refuse, "GET", f"http://{host}/")
 
 
+@pytest.mark.slow
 def test_the_exit_of_python_waits_for_no_exchange():
     code = (
         "import socket\n"

@@ -39,6 +39,7 @@ def read_keys(path):
     return [json.loads(line)["key"] for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["folder", "answers.jsonl", "deep/er"])
 def test_another_object_sends_nothing_again(make, tmp_path, name):
     first = make(cache=tmp_path / name)

@@ -64,6 +64,7 @@ def test_a_text_without_an_answer_has_no_label_and_is_not_sent_again(
     assert len(annotator.server.requests) == n == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "shown"),
     [
@@ -156,6 +157,7 @@ def rejects(*names, status=400):
     return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "sent"),
     [
@@ -260,6 +262,7 @@ def test_other_requests_end_with_the_first_error(make, n_jobs):
     assert len(annotator.server.requests) <= 2 + n_jobs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "least", "most"),
     [

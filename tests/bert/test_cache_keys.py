@@ -125,6 +125,7 @@ def shorten(folder):
     save_tokenizer(folder, model_max_length=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -46,6 +46,7 @@ COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 # The kit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "label",
     [

@@ -105,6 +105,7 @@ def test_no_memory_for_what_is_below_the_cut(tiny_bert, full_device):
         classifier(tiny_bert, freeze=2).fit(texts, Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["predict", "transform", "sample_proba"])
 def test_no_memory_to_predict_in(tiny_bert, full_device, call):
     model = fitted_copy(classifier, tiny_bert, X, Y)

@@ -115,6 +115,7 @@ def test_freeze_says_which_parameters_move(tiny_encoder, kind, freeze, cached):
     assert moved == everything - stayed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "freeze", "head"),
     grid(

@@ -77,6 +77,7 @@ def test_a_lower_limit_works_at_once():
     assert ask(1)
 
 
+@pytest.mark.slow
 def test_a_lower_limit_frees_memory_without_another_call():
     gone = weakref.ref(get(["a"], width=WIDE)[0])
     ask(0)
@@ -135,6 +136,7 @@ def test_texts_known_to_be_in_a_folder_count(tmp_path):
     assert get(TEXTS[::-1], tmp_path)[1] == []
 
 
+@pytest.mark.slow
 def test_dropped_features_leave_the_memory():
     set_cache_limit(50_000)
     gone = weakref.ref(get(["a"], width=WIDE)[0])

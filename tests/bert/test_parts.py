@@ -46,6 +46,7 @@ def test_parts_have_about_the_same_number_of_tokens(lengths, n_parts):
     assert max(sizes) - min(sizes) <= max(lengths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Bert", "MPNet"])
 @pytest.mark.parametrize(
     ("frozen", "stop"), [((), 3), (("embeddings", "layer.0."), 3), (("layer.2.",), 3)]

@@ -75,6 +75,7 @@ def test_killed_while_encoding(tmp_path, n_encoded):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "n_good",  # with 4 an array is there without its manifest
     [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 2, 3, 5, 6)), 4],

@@ -66,6 +66,7 @@ def automatic(folder, **params):
     return uncached(folder, **{"pooling": "auto", "normalize": True, **params})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_features_are_those_of_sentence_transformers(tmp_path, name):
     kind, sizes, pooling, modules, prompt, dimensions = MODELS[name]

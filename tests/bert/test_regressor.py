@@ -64,6 +64,7 @@ def test_weights_decide_between_texts_that_disagree(tiny_bert):
     assert model.fit(texts, y, sample_weight=weights).predict(texts[:1])[0] > 7.0
 
 
+@pytest.mark.slow
 def test_pairs(tiny_bert):
     pairs = [(text, "joy" if i % 2 else "dull film") for i, text in enumerate(X[:8])]
     y = np.arange(8) % 2 * 4.0

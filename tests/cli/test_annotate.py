@@ -109,6 +109,7 @@ def test_the_same_command_sends_nothing_again(server, capsys):
     assert Path("news.annotated.1.csv").read_bytes() == written
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_middle_repeats_nothing(server, capsys):
     hold = 7
 

@@ -175,6 +175,7 @@ def test_wrong_options_are_named(table, capsys):
     assert "argument FILE: must be a table" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_bert):
     truth = dict(zip(table["text"], table["machine"], strict=True))
     words = ["label", "reviews.csv", "--text", "text", "--label", "topic"]

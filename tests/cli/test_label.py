@@ -128,6 +128,7 @@ def test_from_a_table_to_a_labeled_table(label, table, columns):
     assert read_cells(table)[0] == columns
 
 
+@pytest.mark.slow
 def test_the_same_command_continues(label, table, tmp_path):
     label(*[_answer] * 5, options=["--annotator", "ann"])
     first = read_labels(tmp_path / "notes.skactive" / "session")
@@ -140,6 +141,7 @@ def test_the_same_command_continues(label, table, tmp_path):
     assert out["annotator"].count("ann") == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
     names = [x and {"good": "=1+1", "bad": "@SUM(1)"}[x] for x in columns["label"]]
@@ -154,6 +156,7 @@ def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
     assert out["text"] == columns["text"]
 
 
+@pytest.mark.slow
 def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
     label(*[_answer] * 8)
     write_table(
@@ -175,6 +178,7 @@ def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
     assert again["prediction"] == labeled["prediction"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".parquet", ".xlsx"])
 def test_other_formats(label, columns, tmp_path, suffix):
     path = tmp_path / f"notes{suffix}"
@@ -353,6 +357,7 @@ def test_a_second_command_opens_the_page_that_runs(
     assert opened == [server.url] * opens
 
 
+@pytest.mark.slow
 def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
     write_table(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
     _, shown = label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
@@ -365,6 +370,7 @@ def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
     assert hint not in shown
 
 
+@pytest.mark.slow
 def test_warnings_wait_for_the_end_of_the_prompt(label):
     def warn(shown):
         warnings.warn("some texts have more than 128 tokens", stacklevel=1)
@@ -417,6 +423,7 @@ def test_commands_of_the_prompt(label, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_the_labels(label, table):
     def interrupt(shown):
         raise KeyboardInterrupt
@@ -483,6 +490,7 @@ def test_each_long_step_is_said(label):
     assert all(len(places) == 1 for places in found)
 
 
+@pytest.mark.slow
 def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
     def fail(*args, **options):
         raise OSError(28, "No space left on device")
@@ -495,6 +503,7 @@ def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
     assert load(table.with_suffix(".skactive") / "model").predict(["a good one"])
 
 
+@pytest.mark.slow
 def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeypatch):
     label(*[_answer] * 4)
     out = table.with_name("notes.labeled.csv")
@@ -530,6 +539,7 @@ def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeyp
     assert said not in run()
 
 
+@pytest.mark.slow
 def test_a_fine_tuning_that_was_stopped_runs_the_next_time(label, monkeypatch):
     def interrupt(*args, **options):
         asked.append(args)
@@ -616,6 +626,7 @@ def test_classes_of_a_file(tmp_path):
             read_classes(path)
 
 
+@pytest.mark.slow
 def test_predict_needs_a_column_of_texts(label, table, tmp_path, capsys):
     label(*[_answer] * 4)
     (tmp_path / "notes.skactive" / "model.json").unlink()
@@ -715,6 +726,7 @@ def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
     assert not set("".join(cells)) & set("0123456789")
 
 
+@pytest.mark.slow
 def test_several_classes_from_nothing(label, columns, tmp_path):
     table = tmp_path / "plain.csv"
     texts = [x.replace("=1+1 a", "a") for x in columns["text"]]
@@ -796,6 +808,7 @@ def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
     assert shown == [{names[j] for j in np.flatnonzero(row)} for row in predicted]
 
 
+@pytest.mark.slow
 def test_answers_that_the_model_contradicts(label, several):
     lines = ["!", "q"]
     _, shown = label(

@@ -156,6 +156,7 @@ def test_descriptions_of_the_first_screen_are_learned_from(label, table):
     assert manifest["descriptions"] == {"good": ["worth seeing"], "bad": []}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -194,6 +195,7 @@ def test_a_class_of_the_file_must_be_named(label, tmp_path):
     assert label(begin, file=tmp_path / "one.csv")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [(["--max-requests", "40"], "regression", "--machine"),

@@ -82,6 +82,7 @@ def label(tmp_path, monkeypatch, capsys):
     return label
 
 
+@pytest.mark.slow
 def test_from_a_folder_to_a_labeled_table(encode, label, folder, columns, tmp_path):
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert encode(folder) == 0
@@ -126,6 +127,7 @@ def test_flags_notes_and_skips_are_columns(encode, folder, tmp_path, monkeypatch
     assert [row for row in range(N_ROWS) if out["note"][row]] == [person]
 
 
+@pytest.mark.slow
 def test_the_saved_model_predicts_new_texts(encode, label, folder, columns, tmp_path):
     encode(folder)
     _, shown = label(folder, 8)
@@ -222,6 +224,7 @@ def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     assert json.loads((tmp_path / "sizes" / "model.json").read_text())["target"]
 
 
+@pytest.mark.slow
 def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
     encode(folder)
     (tmp_path / "notes.labeled.parquet").write_bytes(b"mine")

@@ -81,6 +81,7 @@ def models(tiny_bert, tmp_path_factory):
     return folder, texts, columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_an_export_predicts_a_table(models, suffix):
     folder, texts, columns = models
@@ -96,6 +97,7 @@ def test_an_export_predicts_a_table(models, suffix):
         assert found["prediction"].tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "body"),
     [
@@ -118,6 +120,7 @@ def test_the_help_needs_no_package(command):
     assert run_light([*command, "--help"])[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -40,6 +40,7 @@ def test_there_are_options_of_all_commands():
     assert len(OPTIONS) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "action"), OPTIONS)
 def test_an_option_that_is_given_twice_is_refused(words, action, capsys):
     name, value = action.option_strings[0], value_of(action)

@@ -107,6 +107,7 @@ def test_a_model_of_pairs_takes_pairs(serve, folder, monkeypatch):
     assert serve(work) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 def test_an_export_is_served_as_the_model(
     serve, folder, tiny_bert, monkeypatch, several

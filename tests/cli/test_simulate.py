@@ -313,6 +313,7 @@ def several(rows, tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["joined", "columns"])
 def test_several_classes_per_text(several, tiny_bert, tmp_path, capsys, form):
     labels = ["label", "--separator", "|"] if form == "joined" else ["red", "good"]

@@ -62,6 +62,7 @@ def published_test(people, machine, epsilon, is_number):
     return rate, sum(advantages) / m, counted
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("epsilon", [0.1, 0.2])

@@ -330,6 +330,7 @@ def test_labels_of_two_kinds_are_refused():
 # Coverage of the interval of a share --------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "share"), [(40, 0.3), (100, 0.1), (300, 0.03)])
 @pytest.mark.parametrize("design", ["random", "active"])
 def test_the_interval_covers_the_share(n, share, design):

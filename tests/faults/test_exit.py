@@ -52,6 +52,7 @@ def leave(path, what):
         session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", [pytest.param("open", marks=pytest.mark.slow), "closed", "encoding"]
 )

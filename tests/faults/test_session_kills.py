@@ -143,6 +143,7 @@ def assert_same(state, expected):
     np.testing.assert_array_equal(state[3], expected[3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_kills", [4, pytest.param(150, marks=pytest.mark.slow)])
 def test_kills_lose_no_acknowledged_label(tmp_path, n_kills, capsys):
     from ._helpers import run_apart  # not at the top: this file is the script, too

@@ -74,6 +74,7 @@ def test_an_interrupted_call_goes_on(tmp_path, monkeypatch, texts, stop_after, s
     assert content(tmp_path / "f") == content(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("texts", [TEXTS, REPEATED])
 def test_a_killed_process_goes_on(tmp_path, texts):

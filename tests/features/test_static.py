@@ -204,6 +204,7 @@ def test_saved_tables_give_the_same_features(tiny_bert, tmp_path):
     np.testing.assert_array_equal(found, made.transform(texts))
 
 
+@pytest.mark.slow
 def test_static_models_do_not_import_torch(static_folder):
     code = (
         "import sys; from skactive.features import StaticFeatures;"

@@ -64,6 +64,7 @@ def quiet(tmp_path, monkeypatch):
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("n_calls", N_CALLS)
 @pytest.mark.parametrize("name", GROUPS)

@@ -109,6 +109,7 @@ def label(desk, blind):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["suggestions", "model"])
 def test_nothing_that_can_be_read_depends_on_a_machine_where_it_is_blind(
     open_desk, monkeypatch, machine

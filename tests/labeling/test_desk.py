@@ -338,6 +338,7 @@ def test_answers_that_models_without_them_contradict_are_found(doubtful):
         assert item["prediction"] != item["label"]
 
 
+@pytest.mark.slow
 def test_doubtful_answers_are_computed_once_for_each_model(doubtful, monkeypatch):
     suspicious, calls, inside = doubtful.session.suspicious, [], threading.Lock()
 
@@ -359,6 +360,7 @@ def test_doubtful_answers_are_computed_once_for_each_model(doubtful, monkeypatch
     assert len(calls) in (1, 2)  # the background may train the same labels, too
 
 
+@pytest.mark.slow
 def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
     doubtful, monkeypatch
 ):
@@ -375,6 +377,7 @@ def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
     assert _check(doubtful)["items"] == []
 
 
+@pytest.mark.slow
 def test_what_was_corrected_or_confirmed_is_not_listed_again(doubtful):
     before = [item["id"] for item in _check(doubtful)["items"]]
     doubtful.answer(12, "no", "tab")
@@ -396,6 +399,7 @@ def test_a_model_that_cannot_be_checked_is_said(open_desk):
         _check(desk)
 
 
+@pytest.mark.slow
 def test_the_estimate_comes_in_the_background(open_desk):
     desk = open_desk(n_labels=50, session={"audit_every": 2})
     assert _label(desk, 19)["estimate"] == ""
@@ -430,6 +434,7 @@ def test_nothing_is_said_about_the_pool_without_an_audit(open_desk):
     ) * 2 + ([],)
 
 
+@pytest.mark.slow
 def test_quality_is_that_of_held_out_predictions_of_the_audit(open_desk):
     desk = open_desk(session={"audit_every": 2})
     for n in (20, 10, 10):
@@ -500,6 +505,7 @@ def test_what_the_audit_can_draw_is_shown_without_help(open_desk):
     assert desk.session.history(blind)[-1]["shown"] == "none"
 
 
+@pytest.mark.slow
 def test_what_was_shown_is_the_most_that_was_shown(open_desk):
     desk = open_desk()
     first, second = 59, 58
@@ -675,6 +681,7 @@ def test_the_way_of_an_answer_is_kept(taught, tmp_path):
         taught.answer(item["id"], "no", "tab", way="fast")
 
 
+@pytest.mark.slow
 def test_a_confirmed_answer_is_not_asked_again_after_a_restart(doubtful, open_desk):
     _check(doubtful)
     n = doubtful.state()["n_doubtful"]
@@ -790,6 +797,7 @@ def test_a_full_disk_refuses_the_answer(desk, monkeypatch):
     assert desk.answer(item["id"], "yes", "tab")["n_labeled"] == 1
 
 
+@pytest.mark.slow
 def test_two_people_at_once_lose_nothing(open_desk):
     desk = open_desk([f"text {i}" for i in range(200)])
     given = {"ann": {}, "bob": {}}
@@ -826,6 +834,7 @@ def test_a_refused_call_records_nothing(desk, client):
     assert desk.session.state.seq == 1
 
 
+@pytest.mark.slow
 def test_what_front_ends_leave_behind_is_bounded(desk):
     for i in range(1500):
         desk.release(f"tab {i}")
@@ -1007,6 +1016,7 @@ def test_where_the_encoder_stops_reading(open_desk, tiny_bert, tmp_path, pads):
     assert not np.array_equal(whole, less)
 
 
+@pytest.mark.slow
 def test_a_goal_is_said_in_the_line_and_on_the_page(open_desk):
     desk = open_desk(session={"audit_every": 1}, until="shares:20")
     _label(desk, 19)

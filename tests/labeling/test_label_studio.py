@@ -301,6 +301,7 @@ SCENARIOS = [
 LIVE = pytest.param("live", marks=pytest.mark.label_studio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("site", "n_kills"), SCENARIOS, indirect=["site"])
 def test_the_session_holds_what_people_said(site, n_kills, start, capsys):
     people = People(site, 300 if n_kills and len(site.texts) > 300 else 60)
@@ -407,6 +408,7 @@ def _check_batches(events, seen):
     assert n_found == len(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", ["fake", LIVE], indirect=True)
 def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(_bridge, "AUDIT_EVERY", None)  # a simulation has no audit

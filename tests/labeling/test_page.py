@@ -177,6 +177,7 @@ HTML = "<img src=x onerror='document.title=\"hacked\"'><script>hacked=1</script>
 RTL = "שלום עולם, זה טקסט"
 
 
+@pytest.mark.slow
 def test_texts_and_names_are_shown_as_text(open_page):
     long = "word " * 20_000
     texts = [HTML, RTL, long, "a\nb", "__proto__", "e\u0301 東京 \u202e x"]
@@ -205,6 +206,7 @@ def test_texts_and_names_are_shown_as_text(open_page):
     assert page.text(".entry .excerpt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "keys"), [([0, 1], "10"), ([False, True], "21"), ([5, 2], "25")]
 )
@@ -223,6 +225,7 @@ def test_pairs_of_texts_are_both_shown(open_page):
     assert question.replace("question", "answer") == answer
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_page):
     page = open_page(noise=["507"])
     session, typed = page.desk.session, {}
@@ -351,6 +354,7 @@ def _train(page):
     page.desk.session.refit()
 
 
+@pytest.mark.slow
 def test_space_accepts_the_prediction_unless_it_is_hidden(open_page):
     page = open_page()
     assert "No prediction yet" in page.text(".guess")
@@ -474,6 +478,7 @@ def test_flag_and_note(open_page):
     assert session.labels == {}
 
 
+@pytest.mark.slow
 def test_classes_are_added_and_one_is_renamed_and_merged(open_page):
     page = open_page()
     page.go("1")
@@ -509,6 +514,7 @@ def test_classes_are_added_and_one_is_renamed_and_merged(open_page):
     assert sorted(page.desk.session.labels.values()) == ["unclear", "yes"]
 
 
+@pytest.mark.slow
 def test_an_added_class_is_undone_and_an_empty_one_deleted(open_page):
     page = open_page(noise=["400"])
     page.go("1")
@@ -534,6 +540,7 @@ def test_an_added_class_is_undone_and_an_empty_one_deleted(open_page):
     assert len(page.desk.session.labels) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["good, bad ", f"good{Keys.ENTER}bad{Keys.ENTER}"])
 def test_a_page_without_classes_asks_for_them_first(open_page, typed):
     page = open_page(session={"classes": None})
@@ -553,6 +560,7 @@ def test_a_page_without_classes_asks_for_them_first(open_page, typed):
     assert list(page.desk.session.labels.values()) == ["bad"]
 
 
+@pytest.mark.slow
 def test_one_class_is_not_enough(open_page, axe):
     page = open_page(session={"classes": None})
     page.desk.add_class("good")
@@ -572,6 +580,7 @@ def test_one_class_is_not_enough(open_page, axe):
     page.until(lambda: page.classes == ["good", "bad"])
 
 
+@pytest.mark.slow
 def test_space_after_a_dialog_that_the_mouse_opened(open_page):
     page = open_page(suggestions=dict.fromkeys(range(60), "no"))
     for name in ("History", "Classes"):
@@ -611,6 +620,7 @@ def test_what_a_screen_reader_hears(open_page):
     page.until(lambda: not page.text("[role=status]"))  # an old message is no news
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulation")
 @pytest.mark.parametrize("size", [(1300, 900), (390, 844)])
 def test_many_classes_leave_no_blank_page(open_page, size):
@@ -621,6 +631,7 @@ def test_many_classes_leave_no_blank_page(open_page, size):
     assert page.driver.execute_script(code) <= 1.35 * size[1]
 
 
+@pytest.mark.slow
 def test_search_shows_how_many_there_are(open_page):
     page = open_page()
     page.open("Search")
@@ -727,6 +738,7 @@ def emulation(window):
     window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulation")
 @pytest.mark.parametrize(
     ("scheme", "size"),

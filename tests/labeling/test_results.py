@@ -148,6 +148,7 @@ UNWRITABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), UNWRITABLE)
 def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text):
     for given in ({"classes": ["p", "n", text]}, {"annotator": text}):

@@ -186,6 +186,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs limits of descriptors")
 def test_a_server_without_descriptors_says_so_once_and_answers_afterwards():
     process = subprocess.Popen(
@@ -544,6 +545,7 @@ def test_a_link_to_another_file_is_not_followed(folder, tmp_path):
     assert (tmp_path / "mine.json").read_text() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "module", "extra"),
     [

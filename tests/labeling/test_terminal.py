@@ -43,6 +43,7 @@ async def _press(pilot, *keys):
         await pilot.pause()
 
 
+@pytest.mark.slow
 def test_a_refresh_that_ends_after_the_app_is_ignored(desk, monkeypatch):
     state, is_closed, tasks = desk.state, threading.Event(), []
 
@@ -63,6 +64,7 @@ def test_a_refresh_that_ends_after_the_app_is_ignored(desk, monkeypatch):
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_keys_answer_and_show_the_next_text(desk):
     texts = []
 
@@ -80,6 +82,7 @@ def test_keys_answer_and_show_the_next_text(desk):
     assert all(answer.seconds >= 0 for answer in answers)
 
 
+@pytest.mark.slow
 def test_skip_undo_and_correct(desk):
     async def play(app, pilot):
         first = _shown(app, "item")
@@ -131,6 +134,7 @@ def test_flag_and_note(desk):
     assert list(desk.session.labels.values()) == ["yes"]
 
 
+@pytest.mark.slow
 def test_a_class_is_found_by_a_part_of_its_name(open_desk):
     names = [f"intent {i}" for i in range(77)]
     desk = open_desk(session={"classes": names})
@@ -181,6 +185,7 @@ def test_an_answer_that_is_not_stored_is_said(desk, monkeypatch):
     assert len(desk.session.labels) == 1
 
 
+@pytest.mark.slow
 def test_texts_are_shown_as_they_are(open_desk):
     texts = ["[red]markup[/red] [link=x]", "שלום \u202e abc", "x" * 100_000, "a\nb\tc"]
     desk = open_desk(texts)
@@ -204,6 +209,7 @@ SEVERAL = {"classes": ["joy", "love", "anger"], "multi_label": True, "refit": Fa
 SESSIONS = {"one": {"refit": False}, "several": SEVERAL}
 
 
+@pytest.mark.slow
 def test_check_several_classes(open_desk):
     desk = open_desk(session=SEVERAL)
     texts = []
@@ -252,6 +258,7 @@ def test_the_footer_shows_all_keys_at_110_columns(open_desk, open_numbers, kind)
     assert max(shown.values()) <= 110
 
 
+@pytest.mark.slow
 def test_without_classes_the_first_screen_says_how_to_add_one(open_desk):
     desk = open_desk(session={"classes": None})
 
@@ -266,6 +273,7 @@ def test_without_classes_the_first_screen_says_how_to_add_one(open_desk):
     assert list(desk.session.labels.values()) == ["new", "old"]
 
 
+@pytest.mark.slow
 def test_type_numbers(open_numbers):
     desk = open_numbers()
 

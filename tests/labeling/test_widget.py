@@ -186,6 +186,7 @@ def notebook(window, open_widget, desk, free_port):
     thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_widget_shows_the_interface_of_the_page(notebook, desk):
     page, typed = notebook, {}

@@ -32,6 +32,7 @@ def run_loop(seed, how):
     return asked[2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fit", "teach"])
 def test_random_labels_vary_as_much_as_independent_ones(how):
     shares = [HALVES[run_loop(seed, how)].mean() for seed in range(60)]
@@ -50,6 +51,7 @@ def ask_twice(seed, strategy="random", estimator=None):
     return first, learner.query(LINE, 10, candidates=rest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "estimator"),
     [

@@ -68,6 +68,7 @@ def make(strategy="margin", final=None):
 STRATEGIES = ["margin", "random", "coreset", "badge", "embedding_kmeans"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_picks_are_those_of_a_list_and_few_texts_are_read(pool, n_read, strategy):
     given, expected = make(strategy), make(strategy)

@@ -79,6 +79,7 @@ def request(model):
     return model
 
 
+@pytest.mark.slow
 @every_model
 def test_a_loop_simulation_and_session_give_what_they_give_without_it(model, tmp_path):
     def run(folder):
@@ -120,6 +121,7 @@ def test_weights_that_nobody_requests_are_refused_in_scikit_learns_words(model):
             fit()
 
 
+@pytest.mark.slow
 @every_model
 def test_requested_weights_are_those_of_a_fit_without_routing(model):
     routed = learner(request(model))
@@ -136,6 +138,7 @@ def test_requested_weights_are_those_of_a_fit_without_routing(model):
     assert not np.array_equal(found, unweighted.predict_proba(TEXTS))
 
 
+@pytest.mark.slow
 @every_model
 def test_searches_route_requested_weights_and_texts_without_labels(model):
     routed = learner(request(model))

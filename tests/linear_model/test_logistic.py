@@ -25,6 +25,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     try:
@@ -117,6 +118,7 @@ def test_logits_probabilities_and_their_logarithms(k):
     np.testing.assert_array_equal(far.argmax(axis=1), model.predict(1e4 * X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("limit", [0, 1024])

@@ -146,6 +146,7 @@ def killed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["_seal", "rename", "sync_folder"])
 def test_a_killed_save_leaves_the_earlier_one(killed, step):
     assert len(load(killed / step / "saved").steps) == 1
@@ -213,6 +214,7 @@ def _save_interrupted(folder, at):
     return tracer.n_lines >= at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch, step):
     monkeypatch.setattr(folder_module, "sync_folder", lambda path: None)

@@ -138,6 +138,7 @@ def check_equal(model, exported, texts):
 FAST = {"recommended", "prompt", "static", "several", "ridge", "convolutions", "final"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(x, marks=[pytest.mark.slow] * (x not in FAST)) for x in MODELS],
@@ -235,6 +236,7 @@ def test_a_pipeline_of_other_steps_is_refused(step, tiny_bert, tmp_path):
         export_onnx(model, tmp_path / "exported")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [

@@ -70,6 +70,7 @@ def test_rows_columns_and_frames_are_read_alike(text_and_number, tmp_path):
     assert exported.predict([]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -123,6 +124,7 @@ def test_a_gap_is_filled_only_if_each_use_fills_it(tiny_bert, tmp_path):
         exported.predict(FRAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "kind", "message"),
     [
@@ -140,6 +142,7 @@ def test_bad_cells_are_named(text_and_number, tmp_path, change, kind, message):
         exported.predict({"text": ["a"], "n": [1.0]} | change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("X", [["a text"], "a text", {"text": ["a"]}, [{"n": 1}], None])
 def test_other_input_names_the_columns(text_and_number, tmp_path, X):
     with pytest.raises(TypeError, match=r"'X' must be a data frame.* with 'text', 'n'"):

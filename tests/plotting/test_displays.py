@@ -107,6 +107,7 @@ def test_both_axes_are_named(draw, ax):
     assert ax.get_ylabel() or len(ax.get_yticklabels()) == 2  # the names of rows
 
 
+@pytest.mark.slow
 def test_names_are_no_formulas_and_none_is_hidden(draw, tmp_path):
     names = (r"$\frac{$", "_private", "a_b^c")
     display = draw(names=names)
@@ -127,6 +128,7 @@ def test_long_names_are_broken_into_lines(draw):
 slow = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [*(pytest.param(n, marks=slow) for n in (1, 4, 5)), 12])
 def test_the_legend_of_an_own_figure_lies_within_it(draw, n):
     display = draw(names=[f"strategy {i}" for i in range(n)])

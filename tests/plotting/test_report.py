@@ -238,6 +238,7 @@ def test_the_command_writes_what_it_prints(tmp_path, capsys):
     assert out.splitlines()[-1].startswith(f"Written: {tmp_path / 'report.md'}, ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["", "nowhere"])
 def test_a_folder_without_runs_is_named(tmp_path, capsys, folder):
     assert main(["report", str(tmp_path / folder)]) == 1

@@ -50,6 +50,7 @@ def test_as_many_draws_as_members_are_the_members(ensemble):
     assert_allclose(draws.mean(axis=1), ensemble.predict_proba(ASKED), atol=1e-6)
 
 
+@pytest.mark.slow
 @each_ensemble
 @pytest.mark.parametrize("n_draws", [1, 3, 31])
 def test_each_draw_is_one_member_for_all_items(ensemble, n_draws):

@@ -67,6 +67,7 @@ def spy():
 COUNTED = "the temperature counts held-out labels, whatever their weights are"
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [SelfTraining(LogisticRegression(), random_state=0)],
     expected_failed_checks=lambda estimator: {

@@ -202,6 +202,7 @@ def test_what_the_learner_was_taught_is_not_asked_when_it_comes_later(
     assert sorted(session.ask(20).ids) == list(range(8))
 
 
+@pytest.mark.slow
 def test_annotators_go_on_while_the_pool_grows(open_session, data):
     X, y = np.tile(data[0], (4, 1)), np.tile(data[1], 4)
     X[60:] += np.random.default_rng(0).normal(size=(180, 5))

@@ -31,6 +31,7 @@ def random_order(session):
     return session.queue.draws.order.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 4, 7, 60])
 @pytest.mark.parametrize("every", [1, 3, 10])
 def test_every_kth_item_is_the_next_one_of_a_random_order(open_session, data, every, n):

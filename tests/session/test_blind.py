@@ -43,6 +43,7 @@ def figures(session):
     ]
 
 
+@pytest.mark.slow
 def test_a_later_answer_never_replaces_the_first_in_an_estimate(session, open_session):
     wrong = [id for id in session.audited if id % 5 == 0]
     assert wrong

@@ -238,6 +238,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60,
     deadline=None,

@@ -95,6 +95,7 @@ def open_one(open_session, kind="names", encode="background", given=None, **opti
     )
 
 
+@pytest.mark.slow
 @ENCODE
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_text_and_the_next_ones_wait_for_no_model(

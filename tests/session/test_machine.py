@@ -246,6 +246,7 @@ def test_agreement_has_a_pair_for_the_machine_only(session):
     assert low < kappa < high
 
 
+@pytest.mark.slow
 def test_the_machine_is_a_proxy_of_shares(session):
     label(session, 120)
     plain = session.prevalence().estimates
@@ -260,6 +261,7 @@ def test_the_machine_is_a_proxy_of_shares(session):
         assert low <= TRUTH.count(name) / N <= high
 
 
+@pytest.mark.slow
 def test_the_machine_is_a_proxy_of_several_classes_and_of_numbers(
     open_session, tmp_path
 ):

@@ -175,6 +175,7 @@ def test_residuals_above_three_medians():
     assert (rows.tolist(), sizes.tolist()) == ([3, 5], [9.0, 4.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["linear", "forest"])
 @pytest.mark.parametrize("as_rows", [False, True], ids=["names", "rows"])
 def test_wrong_names_of_a_session_come_first(open_session, estimator, as_rows):

@@ -77,6 +77,7 @@ def check(session):
         assert own[-1:] == ([last["seq"]] if last else [])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60,
     deadline=None,

@@ -243,6 +243,7 @@ def test_bad_input(params, message):
         simulate(make(), X, y, **params)
 
 
+@pytest.mark.slow
 def test_a_grid_search_compares_strategies_at_one_budget():
     simulated = SimulatedLearner(make(), n_initial=6, n_rounds=3)
     search = GridSearchCV(

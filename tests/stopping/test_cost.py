@@ -89,6 +89,7 @@ def test_only_the_last_labels_tell_what_a_query_prevents():
     assert 0.4 < rule.prevented_[0] < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["random", "margin"])
 def test_labels_that_teach_nothing_still_remove_errors(strategy):
     rng = np.random.default_rng(0)
@@ -130,6 +131,7 @@ def test_expensive_errors_are_worth_more_labels(pool):
     assert run_until(CostRule(0, 1), pool, n_rounds=9).n_labeled[-1] == 200
 
 
+@pytest.mark.slow
 def test_the_labels_of_other_items_do_not_matter(pool):
     X, y = pool
     run = run_until(CostRule(1.0, 3.5), pool)

@@ -83,6 +83,7 @@ def disagreement_of_item(classes, votes, proba, how):
     return sum(scipy.stats.entropy(p, mean) for p in proba) / t
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 def test_committee_by_the_oracle_of_members_trained_apart(name):
     X_labeled, y, X = load(name)
@@ -232,6 +233,7 @@ def test_perceptron_ensemble_by_the_oracle_of_torch(name, measure):
     assert_allclose(strategy.score(view), expected, rtol=1e-5, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropout", [0, 0.5, 0.9])
 def test_perceptrons_reach_the_rare_class(monkeypatch, dropout):
     seen = []

@@ -74,6 +74,7 @@ def choose_by_hand(name, n, n_batches):
     return picks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize(("n", "n_batches"), [(12, 1), (12, 4), (6, 6)])
 @pytest.mark.parametrize("few", [0, 128])

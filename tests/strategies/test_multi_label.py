@@ -183,6 +183,7 @@ def test_besra_against_an_oracle_of_loops():
         assert found[i] >= -1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     "name",

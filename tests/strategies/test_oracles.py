@@ -41,6 +41,7 @@ def has_oracle(strategy, tests, strategies):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILTIN)
 def test_a_built_in_strategy_has_an_oracle(name):
     assert has_oracle(name, find_test_names(TESTS), BUILTIN), (

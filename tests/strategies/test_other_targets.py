@@ -251,6 +251,7 @@ MEMBERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", ["auto", "vote_entropy", "variation_ratio", "kl", "consensus_entropy"]
 )

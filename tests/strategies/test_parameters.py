@@ -176,6 +176,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

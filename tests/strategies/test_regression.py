@@ -123,6 +123,7 @@ def test_a_shift_of_all_rows_does_not_change_the_picks_of_lcmd():
     assert_array_equal(shifted, ask(LargestClusterMaxDistance(), 25))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "strategy",

@@ -69,6 +69,7 @@ def make(strategy="margin", estimator=None, array=X):
     return learner.fit(array[:60], y[:60])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 @pytest.mark.parametrize("chunks", [(7, 0, 400, 593), N])
 def test_picks_are_those_of_the_array(strategy, chunks, small_chunks):
@@ -111,6 +112,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda model: str(model)[:30])
 @pytest.mark.parametrize(
     ("strategy", "options"),

@@ -92,6 +92,7 @@ def test_what_a_view_gives_is_an_array(rows, everything_is_large):
     assert view.features.dtype == view.gradients[1].dtype == np.float16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "copies"),
     [("margin", 0), ("bald", 0), ("dfal", 0), ("egl", 1), ("badge", 1), ("coreset", 1)],
