@@ -34,6 +34,10 @@ FLOORS = (
     {"cli"},
     {"__init__", "__main__"},
 )
+# The wing of people; all other rooms are the core, which knows nothing of people.
+PEOPLE = {"annotators", "cli", "labeling", "session"}
+# Names that a room lends to another one without listing them; may only fall.
+MOST_LENT = 119
 # Classes of one name. The list may only become shorter.
 SAME_NAMES: set = set()
 PUBLIC_MODULES = {"__init__", "__main__", "learner", "posterior", "runtime"}
@@ -279,6 +283,77 @@ def test_an_upward_import_would_be_found():
     path = PACKAGE / "_math" / "_scores.py"
     tree = ast.parse("def f():\n    from ..learner import ActiveLearner\n")
     assert _find_upward(path, tree) == [("_math/_scores.py", "learner")]
+
+
+def test_the_core_imports_nothing_of_people():
+    found = {
+        (_name(path), room)
+        for path in MODULES
+        if _room(path) not in PEOPLE | {"__init__", "__main__"}
+        for room in _imported_rooms(path, TREES[path])
+    }
+    assert [hit for hit in found if hit[1] in PEOPLE] == []
+
+
+def test_contributing_says_how_large_each_wing_is():
+    sizes = {"core": 0, "people": 0}
+    for path in MODULES:
+        wing = "people" if _room(path) in PEOPLE else "core"
+        sizes[wing] += len(_code_lines(path.read_text(encoding="utf-8")))
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(
+        encoding="utf-8"
+    )
+    said = re.search(r"core has ([\d,]+) and the wing of people ([\d,]+) lines", text)
+    core, people = (int(number.replace(",", "")) for number in said.groups())
+    # In hundreds: who makes a wing grow changes the figure in the same commit.
+    assert (core, people) == tuple(round(n, -2) for n in sizes.values())
+
+
+def _exported(room):
+    """Return the names in the `__all__` of a room."""
+    path = PACKAGE / room / "__init__.py"
+    tree = TREES[path if path in TREES else PACKAGE / f"{room}.py"]
+    return {
+        constant.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
+        for constant in ast.walk(node.value)
+        if isinstance(constant, ast.Constant)
+    }
+
+
+def _find_lent(path, tree):
+    """Return the names that a file takes from rooms that do not list them.
+
+    Folders whose name begins with an underscore are shared by all.
+    """
+    package = path.relative_to(PACKAGE).parts[:-1]
+    found = set()
+    for node in _imports(tree):
+        base = package[: len(package) - node.level + 1]
+        parts = [*base, *(node.module.split(".") if node.module else [])]
+        if not node.level or not parts or parts[0] == _room(path):
+            continue
+        if parts[0].startswith("_") and (PACKAGE / parts[0]).is_dir():
+            continue
+        names = {alias.name for alias in node.names} - _exported(parts[0])
+        found |= {f"{parts[0]}.{name}" for name in names}
+    return found
+
+
+def test_few_names_leave_a_room_by_a_side_door():
+    lent = set().union(*(_find_lent(path, TREES[path]) for path in MODULES))
+    assert len(lent) <= MOST_LENT, sorted(lent)
+
+
+def test_a_lent_name_would_be_found():
+    path = PACKAGE / "stopping" / "_base.py"
+    lines = (
+        "def f():\n    from ..view import PoolView, check_target",
+        "from .._math._scores import entropy",
+        "from . import Plateau",
+    )
+    assert _find_lent(path, ast.parse("\n".join(lines))) == {"view.check_target"}
 
 
 def test_a_module_imports_from_another_folder_what_this_lists():
