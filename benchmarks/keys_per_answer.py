@@ -74,7 +74,7 @@ def count_keys(name, names, likely, used):
 def label(texts, truth, names, n, seed, describe):
     """Label n texts; return the keys of each answer, (n, 2)."""
     from skactive import ActiveLearner, ClassDescriptions, make_text_classifier
-    from skactive._text_classifier import packaged_model
+    from skactive.semi_supervised import packaged_model
 
     estimator = make_text_classifier(packaged_model())
     if describe:

@@ -8,16 +8,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._text_classifier import (
+    from .learner import ActiveLearner
+    from .persistence import export_onnx, load, save
+    from .registry import get_strategy, get_strategy_names
+    from .semi_supervised import (
         AveragedClassifier,
         ClassDescriptions,
         make_final_classifier,
         make_fine_tuned_classifier,
         make_text_classifier,
     )
-    from .learner import ActiveLearner
-    from .persistence import export_onnx, load, save
-    from .registry import get_strategy, get_strategy_names
     from .session import LabelingSession
     from .simulation import simulate
 
@@ -30,11 +30,11 @@ _HOME = {
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
-    "AveragedClassifier": "_text_classifier",
-    "ClassDescriptions": "_text_classifier",
-    "make_final_classifier": "_text_classifier",
-    "make_fine_tuned_classifier": "_text_classifier",
-    "make_text_classifier": "_text_classifier",
+    "AveragedClassifier": "semi_supervised",
+    "ClassDescriptions": "semi_supervised",
+    "make_final_classifier": "semi_supervised",
+    "make_fine_tuned_classifier": "semi_supervised",
+    "make_text_classifier": "semi_supervised",
     "save": "persistence",
     "simulate": "simulation",
 }

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import skactive
-from skactive import learner, posterior, semi_supervised
+from skactive import learner, posterior
 
 PACKAGE = Path(skactive.__file__).parent
 GLOSSARY = Path(__file__).parent.parent / "docs" / "glossary.md"
@@ -58,7 +58,7 @@ def _public_modules():
         getattr(skactive, path.parent.name)
         for path in sorted(PACKAGE.glob("[!_]*/__init__.py"))
     ]
-    return [skactive, learner, posterior, semi_supervised, *folders]
+    return [skactive, learner, posterior, *folders]
 
 
 def _unwrap(member):

@@ -7,11 +7,11 @@ from sklearn.pipeline import make_pipeline
 
 from .._encoders._pretrained import open_checkpoint
 from .._storage._outputs import write_own
-from .._text_classifier import packaged_model
 from ..bert import BertFeatures
 from ..datasets import open_pool
 from ..features import StaticFeatures
 from ..labeling import make_folder, plain_folder
+from ..semi_supervised import packaged_model
 from ._model import one_or_several, say
 
 _ABOUT = "encoder.json"

@@ -9,18 +9,18 @@ from sklearn.pipeline import make_pipeline
 
 from .._encoders._pretrained import open_checkpoint
 from .._tables._labels import to_indicator
-from .._text_classifier import (
-    make_final_classifier,
-    make_fine_tuned_classifier,
-    make_text_classifier,
-    packaged_model,
-)
 from .._utils._labels import list_classes
 from ..bert import BertFeatures
 from ..features import PrecomputedFeatures
 from ..learner import ActiveLearner
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from ..registry import get_strategy
+from ..semi_supervised import (
+    make_final_classifier,
+    make_fine_tuned_classifier,
+    make_text_classifier,
+    packaged_model,
+)
 from ._parser import say
 
 # Fine-tuning was measured with so few classes, and pays from about so many labels.

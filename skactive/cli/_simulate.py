@@ -12,13 +12,13 @@ from sklearn.pipeline import make_pipeline
 
 from .._encoders._pretrained import open_checkpoint
 from .._tables._labels import refuse_fractions
-from .._text_classifier import make_text_classifier, packaged_model
 from .._utils._labels import find_target
 from ..bert import BertFeatures
 from ..datasets import load_docstrings, load_table
 from ..learner import ActiveLearner
 from ..plotting import import_figure, write_report
 from ..registry import get_strategy
+from ..semi_supervised import make_text_classifier, packaged_model
 from ..simulation import OtherSettingsError, run_experiment
 from ._model import encoder_options, one_or_several, say
 from ._parser import UsageError

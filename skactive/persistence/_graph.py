@@ -21,13 +21,12 @@ from torch import nn
 from torch.nn import functional
 
 from .._encoders._module import encode
-from .._text_classifier import AveragedClassifier, ClassDescriptions
 from .._utils._labels import is_multi_label
 from ..bert import BertClassifier, BertFeatures, BertRegressor
 from ..features import EncodingRun, StaticFeatures
 from ..learner import ActiveLearner
 from ..linear_model import LinearLogistic
-from ..semi_supervised import SelfTraining
+from ..semi_supervised import AveragedClassifier, ClassDescriptions, SelfTraining
 
 _SURE = 100.0  # logit of a label that all training texts have
 _NAMES = "input_ids", "attention_mask", "token_type_ids"

@@ -10,12 +10,12 @@ from difflib import get_close_matches
 import numpy as np
 from sklearn.base import clone, is_regressor
 
-from .._text_classifier import ClassDescriptions
 from .._utils._containers import as_list, take_rows
 from .._utils._format import brief, reprs, warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
+from ..semi_supervised import ClassDescriptions
 from ._pool import is_list
 
 

@@ -21,10 +21,9 @@ from skactive import (
     save,
     simulate,
 )
-from skactive._text_classifier import packaged_model
 from skactive.bert import BertClassifier, BertFeatures
 from skactive.linear_model import FewLabelClassifier
-from skactive.semi_supervised import SelfTraining
+from skactive.semi_supervised import SelfTraining, packaged_model
 
 WORDS = {"good": "fine great nice", "bad": "poor awful sad"}
 TEXTS = [

@@ -18,8 +18,8 @@ from skactive import (
     make_text_classifier,
     save,
 )
-from skactive._text_classifier import _read_descriptions
 from skactive.linear_model import FewLabelClassifier, agreement, held_out_loss
+from skactive.semi_supervised._descriptions import _read_descriptions
 
 SPORT = [f"the team plays game {i} of the season" for i in range(30)]
 MONEY = [f"banks and markets fell on day {i}" for i in range(30)]

@@ -12,18 +12,18 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._math._calibration import assign_folds, calibrate
-from ._utils._containers import concatenate, count_items, read_items, take_rows
-from ._utils._labels import as_labels, check_classes, check_one_label
-from ._utils._pipelines import (
+from .._math._calibration import assign_folds, calibrate
+from .._utils._containers import concatenate, count_items, read_items, take_rows
+from .._utils._labels import as_labels, check_classes, check_one_label
+from .._utils._pipelines import (
     delegated,
     estimator_has,
     fit_last,
     of_estimator,
     seeded_clone,
 )
-from ._utils._repeatable import base_seed, one_blas_thread, round_rng
-from ._utils._sklearn import (
+from .._utils._repeatable import base_seed, one_blas_thread, round_rng
+from .._utils._sklearn import (
     POSITIVE,
     POSITIVE_INT,
     HasMethods,
@@ -33,16 +33,14 @@ from ._utils._sklearn import (
     naming,
     store,
 )
-from ._utils._texts import read_unlabeled
-from .linear_model import (
+from .._utils._texts import read_unlabeled
+from ..linear_model import (
     FewLabelClassifier,
     boundary_distance,
     check_boundary,
     check_gradient_factors,
     gradient_factors,
 )
-
-__all__ = ["SelfTraining"]
 
 _PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
 _ROUGH = 3e-4  # the `tol` of linear models that are only compared

@@ -1,0 +1,22 @@
+"""Models that learn from more than labels: unlabeled texts, descriptions of classes."""
+
+from ._descriptions import ClassDescriptions
+from ._recipes import (
+    AveragedClassifier,
+    make_final_classifier,
+    make_fine_tuned_classifier,
+    make_text_classifier,
+)
+
+# A private name that another folder uses is imported as itself.
+from ._recipes import packaged_model as packaged_model
+from ._self_training import SelfTraining
+
+__all__ = [
+    "AveragedClassifier",
+    "ClassDescriptions",
+    "SelfTraining",
+    "make_final_classifier",
+    "make_fine_tuned_classifier",
+    "make_text_classifier",
+]
