@@ -7,7 +7,6 @@ import webbrowser
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from .._tables._labels import JOIN
@@ -336,25 +335,17 @@ def _show_page(settings, project):
 
 
 def _run_terminal(desk):
-    """Label on a full screen or at a prompt until the person finishes."""
-    has_screen = find_spec("textual") is not None
+    """Label at a prompt until the person finishes."""
     with _hold_warnings():
         try:
-            if has_screen and sys.stdin.isatty():
-                from ..labeling import LabelingApp
-
-                LabelingApp(desk).run()
-            else:
-                if sys.stdin.isatty():
-                    say('`pip install "skactive[tui]"` gives labeling on a full screen')
-                run_prompt(desk)
+            run_prompt(desk)
         except KeyboardInterrupt:
             say("")
 
 
 @contextmanager
 def _hold_warnings():
-    """Show warnings at the end, so that none is printed into a prompt or a screen."""
+    """Show warnings at the end, so that none is printed into a prompt."""
     show, held = warnings.showwarning, []
     warnings.showwarning = lambda *warning: held.append(warning)
     try:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 # command line uses the names that are not in `__all__`.
 _HOME = {
     "Desk": ".session",
-    "LabelingApp": "_terminal",
     "LabelingWidget": "_widget",
     "serve": "_server",
     "PredictionServer": "_prediction_server",

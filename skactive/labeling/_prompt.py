@@ -1,4 +1,4 @@
-"""A prompt that needs no package, and the words that both terminals show."""
+"""A prompt in a terminal that needs no package."""
 
 import math
 import time
@@ -243,18 +243,14 @@ def describe_item(item, text=True):
     return " | ".join(parts)
 
 
-def list_classes(state, about=False, selected=None):
+def list_classes(state, about=False):
     """Return a line for each class: key, name, count, and description if wanted.
 
-    A line says how to add one if there are fewer than two. `selected` are the names to
-    show with a check mark, or None without boxes.
+    A line says how to add one if there are fewer than two.
     """
     lines = []
     for entry in state["classes"]:
-        name = entry["name"]
-        if selected is not None:
-            name = f"[{'x' if name in selected else ' '}] {name}"
-        line = f"{entry['key'] or ' '}  {name}  ({entry['count']})"
+        line = f"{entry['key'] or ' '}  {entry['name']}  ({entry['count']})"
         if about and entry["description"]:
             line += f"  {entry['description']}"
         lines.append(line)

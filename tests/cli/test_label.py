@@ -381,15 +381,6 @@ def test_warnings_wait_for_the_end_of_the_prompt(label):
     assert place > max(i for i, line in enumerate(shown) if line.startswith("a "))
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_plain_prompt_names_what_gives_a_screen(label, monkeypatch, is_terminal):
-    monkeypatch.setattr("skactive.cli._label.find_spec", lambda name: None)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: is_terminal, raising=False)
-    _, shown = label()
-    hint = '`pip install "skactive[tui]"` gives labeling on a full screen'
-    assert (hint in shown) == is_terminal
-
-
 def test_the_model_of_earlier_labels_is_saved_before_the_thread_has_trained_one(
     label, monkeypatch, tmp_path
 ):
@@ -443,21 +434,6 @@ def test_sigterm_writes_the_table(label, table):
     out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
     assert out["label_source"].count("person") == 4
     assert out["label_source"].count("model") == N_ROWS - N_GIVEN - 4
-
-
-def test_sigterm_on_the_screen_of_textual_writes_the_table(label, table, monkeypatch):
-    pytest.importorskip("textual")
-
-    def stop(app):
-        app._desk.answer(10, "good", "terminal")
-        signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr("skactive.labeling._terminal.LabelingApp.run", stop)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    status, _ = label()
-    assert status == 0
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
-    assert out["label_source"].count("person") == 1
 
 
 def test_sigterm_to_the_page_writes_the_table(table, tiny_bert, monkeypatch, capsys):
