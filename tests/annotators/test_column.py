@@ -131,10 +131,10 @@ def test_names_of_strategies_and_annotators_are_apart():
 def test_an_annotator_of_a_plugin(monkeypatch):
     group = registry.ANNOTATORS
     entries = [
-        registry.Plugin("good", f"{__name__}:make_good", "other", "1.0", group),
-        registry.Plugin("bad", f"{__name__}:_Nameless", "other", "1.0", group),
-        registry.Plugin("worse", f"{__name__}:TEXTS", "other", "1.0", group),
-        registry.Plugin("gone", "no_such_module:A", "other", "1.0", group),
+        registry._names.Plugin("good", f"{__name__}:make_good", "other", "1.0", group),
+        registry._names.Plugin("bad", f"{__name__}:_Nameless", "other", "1.0", group),
+        registry._names.Plugin("worse", f"{__name__}:TEXTS", "other", "1.0", group),
+        registry._names.Plugin("gone", "no_such_module:A", "other", "1.0", group),
     ]
     monkeypatch.setattr(registry, "_installed", lambda: tuple(entries))
     monkeypatch.setattr(registry, "load", find_here)

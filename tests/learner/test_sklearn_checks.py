@@ -34,7 +34,6 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     try:

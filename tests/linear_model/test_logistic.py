@@ -25,7 +25,6 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     try:
