@@ -15,6 +15,7 @@ from skactive.annotators import (
     describe_annotator,
     get_annotator,
 )
+from skactive.registry._names import Plugin
 from skactive.testing import check_annotator
 
 TEXTS = ["wet", "hot", "dry", "hot"]
@@ -131,19 +132,19 @@ def test_names_of_strategies_and_annotators_are_apart():
 def test_an_annotator_of_a_plugin(monkeypatch):
     group = registry.ANNOTATORS
     entries = [
-        registry._names.Plugin("good", f"{__name__}:make_good", "other", "1.0", group),
-        registry._names.Plugin("bad", f"{__name__}:_Nameless", "other", "1.0", group),
-        registry._names.Plugin("worse", f"{__name__}:TEXTS", "other", "1.0", group),
-        registry._names.Plugin("gone", "no_such_module:A", "other", "1.0", group),
+        Plugin("good", f"{__name__}:make_good", "other", "1.0", group),
+        Plugin("bad", f"{__name__}:_Nameless", "other", "1.0", group),
+        Plugin("worse", f"{__name__}:TEXTS", "other", "1.0", group),
+        Plugin("gone", "no_such_module:A", "other", "1.0", group),
     ]
-    monkeypatch.setattr(registry, "_installed", lambda: tuple(entries))
-    monkeypatch.setattr(registry, "load", find_here)
+    monkeypatch.setattr(registry._names, "_installed", lambda: tuple(entries))
+    monkeypatch.setattr(registry._names, "load", find_here)
     assert get_annotator("other:good").annotate(["a"]) == [("x", None)]
     for name in ("bad", "worse"):
         with pytest.raises(TypeError, match=f"'other:{name}' stands for, must be a cl"):
             get_annotator(name)
     monkeypatch.undo()
-    monkeypatch.setattr(registry, "_installed", lambda: tuple(entries))
+    monkeypatch.setattr(registry._names, "_installed", lambda: tuple(entries))
     message = "the annotator 'gone' of other 1.0 cannot be .*other annotators are not"
     with pytest.raises(ImportError, match=message):
         get_annotator("gone")
