@@ -19,6 +19,7 @@ from .._utils._containers import as_list
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MAX_REPR = 200
+_OWN_MODULE = re.compile(r"^skactive\.(?:\w+\.)+(?=\w+$)")
 
 
 # Hashes of items --------------------------------------------------------------------
@@ -185,10 +186,13 @@ def to_text(value):
 
 
 def find_changes(old, new):
-    """Return the differences between two descriptions as text, empty if equal."""
+    """Return the differences between two descriptions as text, empty if equal.
+
+    The module of a class of skactive does not count: it can move between versions.
+    """
     changes = []
     for name in sorted({*old, *new}):
-        before, after = old.get(name), new.get(name)
+        before, after = (_name_plainly(part.get(name)) for part in (old, new))
         if isinstance(before, dict) and isinstance(after, dict):
             inner = find_changes(before, after)
             changes += [f"{name}: {inner}"] if inner else []
@@ -196,6 +200,15 @@ def find_changes(old, new):
             was, now = (str(value)[:_MAX_REPR] for value in (before, after))
             changes.append(f"{name} was {was}, is {now}")
     return "; ".join(changes)
+
+
+def _name_plainly(value):
+    """Return a description without the modules of skactive's own classes."""
+    if isinstance(value, dict):
+        return {name: _name_plainly(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_name_plainly(part) for part in value]
+    return _OWN_MODULE.sub("skactive.", value) if isinstance(value, str) else value
 
 
 # Descriptions of a session: JSON values -----------------------------------------------

@@ -176,6 +176,18 @@ def test_changes_name_what_differs():
     assert changed == "data: X was a, is b; more was None, is c"
 
 
+def test_a_class_of_the_library_may_move():
+    old = {"class": "skactive.bert._features.BertFeatures", "X": "other.a.Bert"}
+    moved = "skactive.features._bert.BertFeatures"
+    assert find_changes(old, {**old, "class": moved}) == ""
+    steps = [{"steps": [["bert", {"class": name}]]} for name in (old["class"], moved)]
+    assert find_changes(*steps) == ""
+    assert find_changes(old, {**old, "class": "skactive.bert._base.Bert"}) == (
+        "class was skactive.BertFeatures, is skactive.Bert"
+    )
+    assert find_changes(old, {**old, "X": "other.b.Bert"})
+
+
 def test_hashes_of_ids_do_not_depend_on_the_way_to_them():
     ids = [True, 7, -3, 2**70, "é", "\ud800", np.int64(7), np.str_("a"), *range(70_000)]
     hashes = hash_ids(ids)
