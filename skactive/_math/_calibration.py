@@ -24,9 +24,9 @@ def calibrate(logits, codes, weight):
     mean = weight @ highest
 
     def loss(log_temperature):
-        sharpness = np.exp(-log_temperature)
-        total = np.exp(logits * sharpness).sum(axis=1)
-        return mean * sharpness + weight @ np.log(total)
+        scale = np.exp(-log_temperature)
+        total = np.exp(logits * scale).sum(axis=1)
+        return mean * scale + weight @ np.log(total)
 
     options = {"xatol": 0.01}
     found = minimize_scalar(loss, bounds=(-5, 5), method="bounded", options=options)

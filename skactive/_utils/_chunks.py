@@ -7,12 +7,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
+LARGE = 2**26  # arrays of at least this many bytes are not copied
 HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
 FEW = 1024  # rows of a mapped file that are read before their pages are released
 _UNCOPIED = 400_000  # multiplications of a small product
 _FEWEST = 64  # rows of a part that are worth a call
-CLOSE = 2  # rows that may be read for each that is wanted: a copy costs as much
+CLOSE = 2  # a span of rows is read if it holds at most this many per wanted row
 
 
 def chunks(n, size):

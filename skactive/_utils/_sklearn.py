@@ -172,11 +172,6 @@ class StrOptions(_StrOptions):
     """
 
 
-def store(arguments):
-    """Store the arguments of an `__init__` of many parameters, given its `locals()`."""
-    vars(arguments.pop("self")).update(arguments)
-
-
 class QuickParamsMixin:
     """Cache the parameter names of a class.
 

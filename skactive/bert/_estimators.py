@@ -23,7 +23,6 @@ from .._utils._sklearn import (
     check_count,
     check_sample_weight,
     fit_context,
-    store,
 )
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
@@ -182,7 +181,42 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
         class_weight: dict | str | None = None,
         thresholds: float | str | ArrayLike = 0.5,
     ):
-        store(locals())
+        self.model = model
+        self.head = head
+        self.head_params = head_params
+        self.pooling = pooling
+        self.layers = layers
+        self.freeze = freeze
+        self.dropout = dropout
+        self.mc_dropout = mc_dropout
+        self.n_draws = n_draws
+        self.max_length = max_length
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.power = power
+        self.warmup = warmup
+        self.max_grad_norm = max_grad_norm
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.cache_frozen = cache_frozen
+        self.layers_attr = layers_attr
+        self.device = device
+        self.precision = precision
+        self.callbacks = callbacks
+        self.net_params = net_params
+        self.revision = revision
+        self.random_state = random_state
+        self.verbose = verbose
+        self.classes = classes
+        self.class_weight = class_weight
+        self.thresholds = thresholds
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -20,7 +20,6 @@ from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
     fit_context,
-    store,
     tag_text_transformer,
     validate_params,
 )
@@ -205,7 +204,21 @@ class BertFeatures(
         n_jobs: int | None = None,
         verbose: int | bool | str = "auto",
     ):
-        store(locals())
+        self.model = model
+        self.pooling = pooling
+        self.layers = layers
+        self.max_length = max_length
+        self.normalize = normalize
+        self.prompt = prompt
+        self.dimensions = dimensions
+        self.batch_tokens = batch_tokens
+        self.cache = cache
+        self.cache_dtype = cache_dtype
+        self.device = device
+        self.precision = precision
+        self.revision = revision
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -26,7 +26,6 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     fit_context,
-    store,
     tag_text_transformer,
     validate_params,
 )
@@ -133,7 +132,13 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         revision: str | None = None,
         verbose: int | bool | str = "auto",
     ):
-        store(locals())
+        self.model = model
+        self.normalize = normalize
+        self.max_length = max_length
+        self.pca_dims = pca_dims
+        self.sif = sif
+        self.revision = revision
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -33,9 +33,9 @@ from .._utils._sklearn import (
 )
 from ._logistic import LinearLogistic, l_bfgs
 
-# Inverse temperature of the prototypes before calibration: cosines of sentence
-# embeddings of one topic differ by a few tenths.
-_SHARPNESS = 10.0
+# Temperature of the prototypes before calibration: cosines of sentence embeddings of
+# one topic differ by a few tenths.
+_TEMPERATURE = 0.1
 # Inverse strengths of the l2 penalty that are tried, for rows of unit length.
 _STRENGTHS = (1.0, 10.0)
 # Held-out labels that the temperature 1 counts for.
@@ -294,10 +294,8 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
                 share = held.size / (held.size + _PRIOR_LABELS)
                 self.temperature_ = found[self.chosen_][1] ** share
             coef, intercept = _fit_candidate(data, self.chosen_, self.tol)
-        sharpness = 1 / self.temperature_
-        return self._set(
-            data.classes, coef * (sharpness / length), intercept * sharpness
-        )
+        scale = 1 / self.temperature_
+        return self._set(data.classes, coef * (scale / length), intercept * scale)
 
     def _check_candidates(self):
         """Return the names of the candidates, in the order of `CANDIDATES`."""
@@ -477,7 +475,7 @@ def _fit_candidate(data, name, tol=1e-6):
     """Return coefficients (k, d) and intercepts (k,) of a candidate on all labels."""
     if name == "prototypes":
         coef, intercept = _fit_prototypes(data)
-        return _SHARPNESS * coef, intercept
+        return coef * (1 / _TEMPERATURE), intercept
     if name in _LOGISTIC:
         C, balanced = _LOGISTIC[name]
         weights = data.weight[None]
@@ -496,14 +494,14 @@ def _hold_out(data, folds, names):
     """
     numbers = range(folds.max() + 1)
     log_shares = _log_shares(data)
-    for fit, sharpness, shifts in (
-        (_fit_prototypes, _SHARPNESS, {"prototypes": 0}),
+    for fit, scale, shifts in (
+        (_fit_prototypes, 1 / _TEMPERATURE, {"prototypes": 0}),
         (_fit_lda, 1, {"lda": log_shares, "balanced lda": 0}),
     ):
         if shifts.keys().isdisjoint(names):
             continue
         parts = (fit(data.take(folds != fold)) for fold in numbers)
-        logits = sharpness * _predict_folds(data, folds, parts)
+        logits = scale * _predict_folds(data, folds, parts)
         yield from ((name, logits + shifts[name]) for name in shifts if name in names)
 
     # All folds and all logistic regressions at once. Few steps rank them as many do.

@@ -28,7 +28,6 @@ from .._utils._sklearn import (
     StrOptions,
     check_sample_weight,
     fit_context,
-    store,
     validate_data,
 )
 
@@ -448,7 +447,12 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         max_iter: int = 1000,
         warm_start: bool = False,
     ) -> None:
-        store(locals())
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -477,7 +481,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"'y' must hold at least two classes , got one class, {classes[0]!r}."
+                f"'y' must hold at least two classes, got one class, {classes[0]!r}."
             )
         weight = check_sample_weight(
             sample_weight, X, dtype=X.dtype, ensure_non_negative=True

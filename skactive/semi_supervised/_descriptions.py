@@ -31,7 +31,6 @@ from .._utils._sklearn import (
     check_sample_weight,
     fit_context,
     naming,
-    store,
 )
 from .._utils._texts import as_texts
 from ..linear_model import (
@@ -176,7 +175,12 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_splits: int = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        store(locals())
+        self.estimator = estimator
+        self.descriptions = descriptions
+        self.weight = weight
+        self.machine_texts = machine_texts
+        self.n_splits = n_splits
+        self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -31,7 +31,6 @@ from .._utils._sklearn import (
     check_sample_weight,
     fit_context,
     naming,
-    store,
 )
 from .._utils._texts import read_unlabeled
 from ..linear_model import (
@@ -188,7 +187,15 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         compare: str = "all",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        store(locals())
+        self.estimator = estimator
+        self.teacher = teacher
+        self.pseudo_per_label = pseudo_per_label
+        self.weight = weight
+        self.sample_size = sample_size
+        self.cv = cv
+        self.max_folds = max_folds
+        self.compare = compare
+        self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -26,6 +26,7 @@ from ._state import describe_event
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
+_SHOWN = ("none", "prediction", "suggestion")  # what of a machine; the last one counts
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
@@ -299,9 +300,10 @@ class Desk:
                 label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
                 self._predicted[id] = label
-            shown = "none" if label is None else "prediction"
-            shown = shown if suggestion is None else "suggestion"
-            self._shown[look] = max(shown, self._shown.get(look, "none"))  # by alphabet
+            what = "none" if label is None else "prediction"
+            if suggestion is not None:
+                what = "suggestion"
+            self._shown[look] = max(what, self._shown.get(look, what), key=_SHOWN.index)
             items.append(
                 {
                     "id": id,

@@ -227,8 +227,8 @@ class State:
         for id in ids:
             if self.pool is not None and id not in self.pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
-        for name in {"labels", "seconds", "shown", "confidences"} & event.keys():
-            if len(event[name]) != len(ids):
+        for name in ("labels", "seconds", "shown", "confidences"):
+            if name in event and len(event[name]) != len(ids):
                 raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
             self.undoable.append(event)

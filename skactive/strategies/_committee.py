@@ -36,7 +36,6 @@ from .._utils._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
-    store,
 )
 from ..registry import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
@@ -298,7 +297,13 @@ class PerceptronEnsemble(PointwiseStrategy):
         lr: float = 0.01,
         class_weight: str | dict | None = "balanced",
     ) -> None:
-        store(locals())
+        self.n_members = n_members
+        self.measure = measure
+        self.dropout = dropout
+        self.n_steps = n_steps
+        self.batch_size = batch_size
+        self.lr = lr
+        self.class_weight = class_weight
 
     def score(self, view: Any) -> NDArray:
         """Return the uncertainty of the trained perceptrons, in nats."""

@@ -15,7 +15,7 @@ from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
 from .._math._softmax import SoftmaxHessian
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, map_chunks, to_type
-from .._utils._sklearn import POSITIVE, POSITIVE_COUNT, Interval, StrOptions, store
+from .._utils._sklearn import POSITIVE, POSITIVE_COUNT, Interval, StrOptions
 from ..registry import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 
@@ -544,7 +544,12 @@ class GORAL(PointwiseStrategy):
         penalty: float | str = "auto",
         max_dense: int = 4096,
     ) -> None:
-        store(locals())
+        self.objective = objective
+        self.X_val = X_val
+        self.y_val = y_val
+        self.aggregate = aggregate
+        self.penalty = penalty
+        self.max_dense = max_dense
 
     def score(self, view: Any) -> NDArray:
         """Aggregate the influences of the possible labels of each candidate."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils._chunks import as_floats
 from .._utils._pipelines import makes_features, seeded_clone
-from .._utils._sklearn import HasMethods, store
+from .._utils._sklearn import HasMethods
 from ..registry import Strategy
 from ._committee import draw_bootstrap
 
@@ -125,7 +125,12 @@ class FromSkactiveml(Strategy):
         reg: Any = None,
         query_params: dict | None = None,
     ) -> None:
-        store(locals())
+        self.query_strategy = query_strategy
+        self.clf = clf
+        self.ensemble = ensemble
+        self.discriminator = discriminator
+        self.reg = reg
+        self.query_params = query_params
 
     @property
     def requires(self) -> frozenset[str]:  # type: ignore[override]
