@@ -78,7 +78,7 @@ def run_demo(**options):
     """Run the command `demo`."""
 
     def load():
-        say("Reading docstrings of installed libraries ...")
+        say("Reading docstrings of four libraries ...")
         return *load_docstrings(return_X_y=True), None
 
     return _compare(SimulateSettings(**options), load, "demo")
