@@ -129,7 +129,7 @@ def test_an_interrupted_transform_resumes(tiny_bert, features, counter, stop_aft
 def test_a_killed_process_is_resumed_by_another(tiny_bert, tmp_path, counter):
     script = (
         "import os, signal, sys\n"
-        "from skactive.bert import BertFeatures, _encoding\n"
+        "from skactive.features import BertFeatures, _encoding\n"
         "from skactive._encoders import _store as store\n"
         "store._SHARD_TEXTS = 8\n"
         "encode, n = _encoding.encode, 0\n"

@@ -82,7 +82,8 @@ def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatc
 @pytest.mark.slow
 def test_workers_open_a_model_by_its_name(hub_home):
     script = (
-        "from skactive.bert import BertFeatures, _encoding, _tokens\n"
+        "from skactive.features import BertFeatures, _encoding\n"
+        "from skactive._encoders import _tokens\n"
         "def spread(function, tasks, n_jobs):\n"
         "    for number, task in enumerate(tasks):\n"
         "        print(task[1].model, task[1].revision, n_jobs, end=' ')\n"

@@ -68,7 +68,7 @@ def ask(strategy, n, **kwargs):
     [
         Subsample(sample_size=0.5),
         Partitioned(n_parts=3),
-        SEALS(n_neighbors=3),
+        SEALS(n_neighbors=30),
         AnchorAL(n_neighbors=3),
         Switch(after=4),
     ],
