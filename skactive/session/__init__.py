@@ -1,7 +1,6 @@
 """Labeling by people, with a journal that survives a crash."""
 
 from .._storage._files import LockedError
-from ..estimation import Agreement as Agreement
 
 # `Desk` is public in `skactive.labeling`. Private names that other folders use are
 # imported as themselves.

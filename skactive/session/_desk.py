@@ -26,7 +26,7 @@ from ._state import describe_event
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
-_SHOWN = ("none", "prediction", "suggestion")  # what of a machine; the last one counts
+_SHOWN = ("none", "prediction", "suggestion")  # with an item so far, the most counts
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]

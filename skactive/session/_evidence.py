@@ -196,10 +196,10 @@ def find_quality(session, confidence_level, blind, held_out=None):
         labels, predicted = as_rows(labels, classes), (proba > 0.5).astype(int)
     else:
         predicted = [classes[j] for j in proba.argmax(axis=1)]
-    # Most labels of the model are not in the sample; helped answers may be.
-    share = min(len(labels) / len(session.state.answers), 1.0)
+    learner, *_ = session.models.taught()
     options = {"classes": classes, "confidence_level": confidence_level}
-    options["cross_fitted"] = share
+    # Most labels of the model are not in the sample.
+    options["cross_fitted"] = min(len(labels) / len(learner.y_labeled_), 1.0)
     return estimate_quality(labels, predicted, proba, pool_proba, **options)
 
 

@@ -409,7 +409,8 @@ class SEALS(_Composite):
     -----
     Cost: O(n m d) for exact neighbors, for new labels only from the second query of a
     learner on, and that of the strategy on at most m times `n_neighbors` candidates. If
-    these are fewer than are queried, the rest is drawn at random.
+    these are fewer than are queried, the rest is drawn at random. Of candidates that
+    are equally near, the first ones of the pool are considered.
 
     When to use: on pools of millions if features are cheap and predictions are
     expensive.

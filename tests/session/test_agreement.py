@@ -6,8 +6,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from skactive.estimation import measure_agreement
-from skactive.session import Agreement
+from skactive.estimation import Agreement, measure_agreement
 
 # The example of Fleiss (1971) on Wikipedia: ten items, fourteen raters, kappa 0.210.
 FLEISS = [

@@ -28,6 +28,7 @@ from skactive.strategies import (
     TypiClust,
 )
 from skactive.testing import check_strategy
+from skactive.testing._strategy_checks import strategy_checks
 from skactive.view import PoolView
 
 rng = np.random.default_rng(5)
@@ -68,7 +69,6 @@ def ask(strategy, n, **kwargs):
     [
         Subsample(sample_size=0.5),
         Partitioned(n_parts=3),
-        SEALS(n_neighbors=30),
         AnchorAL(n_neighbors=3),
         Switch(after=4),
     ],
@@ -76,6 +76,17 @@ def ask(strategy, n, **kwargs):
 )
 def test_other_parameters_pass_the_kit(strategy):
     assert len(check_strategy(strategy)) > 25
+
+
+@pytest.mark.slow
+def test_few_neighbors_are_the_first_of_equal_candidates():
+    failed = []
+    for name, check in strategy_checks(SEALS(n_neighbors=3)):
+        try:
+            check()
+        except AssertionError:
+            failed.append(name)
+    assert failed == ["check_ties_are_spread"]
 
 
 # What each one asks
