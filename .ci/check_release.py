@@ -4,6 +4,8 @@ python .ci/check_release.py WHEEL SDIST
 """
 
 import email
+import gzip
+import json
 import re
 import sys
 import tarfile
@@ -42,7 +44,12 @@ def check_wheel(path, version):
     # Everything in the wheel is this project's own: a notice of another owner, a
     # minified file or an embedded font would need its license next to LICENSE.
     for name in sorted(files):
-        text = wheel.read(name).decode("utf-8")
+        data = wheel.read(name)
+        if name.endswith(".json.gz"):  # docstrings of others, with their licenses inside
+            texts = json.loads(gzip.decompress(data))
+            assert {"licenses", "texts"} <= texts.keys(), f"{name} has no licenses"
+            continue
+        text = data.decode("utf-8")
         assert not NOTICE.search(text), f"{name} may need a license of its own"
     metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
     assert metadata["Version"] == version
