@@ -45,7 +45,7 @@ def check_wheel(path, version):
     # minified file or an embedded font would need its license next to LICENSE.
     for name in sorted(files):
         data = wheel.read(name)
-        if name.endswith(".json.gz"):  # docstrings of others, with their licenses inside
+        if name.endswith(".json.gz"):  # texts of others, with their licenses
             texts = json.loads(gzip.decompress(data))
             assert {"licenses", "texts"} <= texts.keys(), f"{name} has no licenses"
             continue

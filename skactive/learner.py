@@ -60,7 +60,7 @@ from ._utils._sklearn import (
     fit_context,
 )
 from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
-from .registry import check_gives_scores, find_requirements, resolve
+from .registry import PointwiseStrategy, find_requirements, resolve
 from .view import PoolView
 
 __all__ = ["ActiveLearner"]
@@ -495,7 +495,7 @@ class ActiveLearner(
         strategy = self._resolve()[argument]
         name = given if isinstance(given, str) else repr(given)
         if return_scores:
-            check_gives_scores(strategy, name)
+            _check_gives_scores(strategy, name)
 
         # Quantities are computed when the strategy uses them.
         view = self._view(X, positions, n_pool, strategy, argument, name)
@@ -637,3 +637,14 @@ class ActiveLearner(
 
 
 _NO_LABELS = "This %(name)s has no labels to refit on. Call fit or teach first."
+
+
+def _check_gives_scores(strategy, name):
+    """Raise a TypeError unless a strategy selects the highest of its scores."""
+    select = getattr(type(strategy), "select", None)
+    if select is not PointwiseStrategy.select:
+        raise TypeError(
+            "'return_scores' must be False for strategies that choose a batch as a "
+            f"whole, such as {name!r}. Use a pointwise strategy, such as 'margin', "
+            "'entropy' or 'bald', or leave return_scores out."
+        )

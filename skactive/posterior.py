@@ -28,10 +28,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._utils._chunks import chunks
 from ._utils._containers import count_items
 from ._utils._labels import as_labels, check_weights, marginals
+from ._utils._linear import is_linear_logistic
 from ._utils._pipelines import split_estimator
 from ._utils._repeatable import base_seed
 from ._utils._sklearn import MOST, check_count, naming, num_samples
-from .linear_model import _normal, is_linear_logistic
+from .linear_model import _normal
 
 __all__ = ["sample_predictions", "sample_proba"]
 

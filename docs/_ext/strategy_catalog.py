@@ -8,8 +8,8 @@ import re
 import sys
 
 from skactive import get_strategy
+from skactive._utils._labels import TARGETS
 from skactive.registry import available
-from skactive.registry._base import TARGETS
 
 # Modules of `skactive.strategies`, in the order of the page.
 FAMILIES = (

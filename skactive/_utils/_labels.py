@@ -263,6 +263,12 @@ def check_one_label(y, estimator):
         )
 
 
+# What a model predicts.
+TARGETS = frozenset({"single-label", "multi-label", "regression"})
+SINGLE_LABEL = frozenset({"single-label"})
+CLASSES = frozenset({"single-label", "multi-label"})
+
+
 def find_target(model, y=None):
     """Return the target of a model.
 

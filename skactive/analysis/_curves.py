@@ -25,7 +25,32 @@ METHODS = ("bootstrap", "t", "std", "percentile")
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """Mean score over runs at each number of labels; see `learning_curve`."""
+    """Mean score over runs at each number of labels, from :func:`learning_curve`.
+
+    Parameters
+    ----------
+    n_labeled : ndarray of shape (r,)
+        Label counts.
+    mean, std : ndarray of shape (r,)
+        Mean and standard deviation over the runs. `std` divides by n - 1 and is NaN for
+        a single run.
+    low, high : ndarray of shape (r,)
+        Pointwise limits of the band, NaN for a single run.
+    scores : ndarray of shape (n_runs, r)
+        Scores of the runs.
+    scoring, method : str
+        The metric, and how the band was computed.
+    confidence_level : float
+        Level of the band.
+
+    Examples
+    --------
+    >>> from skactive.analysis import learning_curve
+    >>> from skactive.simulation import Run
+    >>> runs = [Run([{"queried": [0], "scores": {"f1": s}}]) for s in (0.5, 0.7)]
+    >>> learning_curve(runs).mean.round(3)
+    array([0.6])
+    """
 
     n_labeled: np.ndarray
     mean: np.ndarray
@@ -150,15 +175,7 @@ def learning_curve(
     Returns
     -------
     curve : LearningCurve
-        `print` shows a table, and `to_frame()` returns a data frame. The attributes
-        are:
-
-        - `n_labeled` (r,): the label counts.
-        - `mean`, `std` (r,): mean and standard deviation over the runs. `std` divides
-          by n - 1 and is NaN for a single run.
-        - `low`, `high` (r,): pointwise limits of the band, NaN for a single run.
-        - `scores` (n_runs, r): the scores of the runs.
-        - `scoring`, `method`, `confidence_level`, `n_runs`.
+        `print` shows a table.
 
     Raises
     ------

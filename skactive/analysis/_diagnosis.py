@@ -11,9 +11,9 @@ from scipy import stats
 from scipy.integrate import trapezoid
 
 from .._utils._containers import count_items
+from .._utils._format import plain
 from .._utils._labels import as_labels
 from .._utils._sklearn import Interval, StrOptions, validate_params
-from ..stopping import plain
 from ._curves import (
     Runs,
     align_runs,

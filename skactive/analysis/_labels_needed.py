@@ -104,7 +104,47 @@ def _find_crossings(n_labeled, curves, scores):
 
 @dataclass(frozen=True, eq=False)
 class LabelsNeeded:
-    """Labels that each strategy needs; see `labels_needed`."""
+    """Labels that each strategy needs, from :func:`labels_needed`.
+
+    Parameters
+    ----------
+    names : list of str
+        The s strategies, without the baseline.
+    n_labeled : ndarray of shape (s,)
+        Number of labels with which the mean curve first reaches the target.
+    low, high : ndarray of shape (s,)
+        Limits of its interval over seeds. NaN if a side has a single run.
+    reached, low_reached, high_reached : ndarray of bool, shape (s,)
+        Whether the target is reached. If False, the number is the last label count of
+        the curve, a lower bound.
+    first, last : ndarray of shape (s,)
+        First and last label count of the mean curves. A number that equals `first` is
+        an upper bound.
+    run_labels, run_reached : list of ndarray of shape (n_runs,)
+        For each strategy, the numbers of single runs, and whether they reach the
+        target. A single run may reach it early by chance, so their mean is smaller than
+        `n_labeled` if scores are noisy.
+    paired : list of bool
+        Whether the runs have the same seeds as those of the baseline.
+    at, target : float
+        Number of labels and mean score of the baseline.
+    baseline, scoring : str
+        Name of the baseline, and the metric.
+    n_baseline_runs : int
+        Number of runs of the baseline.
+    confidence_level : float
+        Level of the intervals.
+
+    Examples
+    --------
+    >>> from skactive.analysis import labels_needed
+    >>> from skactive.simulation import Run
+    >>> def make(*scores):
+    ...     return Run([{"queried": range(10), "scores": {"f1": s}} for s in scores])
+    >>> runs = {"random": make(0.5, 0.6, 0.7), "margin": make(0.5, 0.7, 0.8)}
+    >>> labels_needed(runs, "random", at=30).ratio.round(2)
+    array([0.67])
+    """
 
     names: list
     n_labeled: np.ndarray
@@ -237,27 +277,7 @@ def labels_needed(
     -------
     table : LabelsNeeded
         `print` shows a table with "<=" for a curve that is at the target from its first
-        point on, and ">" for a curve that does not reach it; `to_frame()` returns a
-        data frame. The attributes are:
-
-        - `names`: the s strategies, without the baseline.
-        - `n_labeled` (s,): number of labels with which the mean curve first reaches
-          the target.
-        - `low`, `high` (s,): limits of its interval over seeds. NaN if a side has a
-          single run.
-        - `reached`, `low_reached`, `high_reached` (s,): whether the target is reached.
-          If False, the number is the last label count of the curve, a lower bound.
-        - `ratio` (s,): `n_labeled` divided by `at`; below 1 saves labels.
-        - `first`, `last` (s,): first and last label count of the mean curves. A number
-          that equals `first` is an upper bound.
-        - `run_labels`, `run_reached`: for each strategy, the numbers of single runs
-          (n_runs,) and whether they reach the target. A single run may reach it early
-          by chance, so their mean is smaller than `n_labeled` if scores are noisy.
-        - `n_runs`, `n_not_reached`: number of runs of each strategy, and of those that
-          do not reach the target.
-        - `paired`: whether the runs have the same seeds as those of the baseline.
-        - `at`, `target`: number of labels and mean score of the baseline.
-        - `baseline`, `scoring`, `n_baseline_runs`, `confidence_level`.
+        point on, and ">" for a curve that does not reach it.
 
     Raises
     ------

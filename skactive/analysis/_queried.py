@@ -300,7 +300,30 @@ def are_numbers(labels):
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Jaccard similarity of two protocols; see `mean_jaccard`."""
+    """Jaccard similarity of two protocols, from :func:`mean_jaccard`.
+
+    Parameters
+    ----------
+    n_labeled : ndarray of shape (r,)
+        Number of labels after each round, averaged over the runs.
+    mean, std : ndarray of shape (r,)
+        Mean and standard deviation over the pairs. `std` divides by n - 1 and is NaN
+        for a single pair.
+    chance : ndarray of shape (r,) or None
+        Expected similarity of random choices of the same sizes. None if the runs have
+        no `info["pool_size"]`. Initial labels that both share and that are not compared
+        are left out of the pool.
+    similarity : ndarray of shape (n_pairs, r)
+        NaN if both sets are empty.
+
+    Examples
+    --------
+    >>> from skactive.analysis import mean_jaccard
+    >>> from skactive.simulation import Run
+    >>> first, second = (Run([{"queried": [0]}, {"queried": q}]) for q in ([1, 2], [2]))
+    >>> mean_jaccard(first, second).mean
+    array([nan, 0.5])
+    """
 
     n_labeled: np.ndarray
     mean: np.ndarray
@@ -357,17 +380,8 @@ def mean_jaccard(
     Returns
     -------
     overlap : Overlap
-        `print` shows a table, and `to_frame()` returns a data frame. The number of
-        rounds is that of the shortest run; round 0 is the initial labels. The
-        attributes are:
-
-        - `n_labeled` (r,): number of labels after each round, averaged over the runs.
-        - `mean`, `std` (r,): mean and standard deviation over the pairs. `std` divides
-          by n - 1 and is NaN for a single pair.
-        - `chance` (r,) or None: expected similarity of random choices of the same
-          sizes. None if the runs have no `info["pool_size"]`. Initial labels that both
-          share and that are not compared are left out of the pool.
-        - `similarity` (n_pairs, r): NaN if both sets are empty.
+        `print` shows a table. The number of rounds is that of the shortest run; round 0
+        is the initial labels.
 
     Raises
     ------

@@ -3,11 +3,13 @@
 import html
 import re
 from dataclasses import asdict
+from typing import Any
 
-from .._utils._format import format_table
-from ..stopping import plain
+from .._utils._format import format_table, plain
+from .._utils._sklearn import validate_params
 from ._comparison import holm, paired_t, welch_t
 from ._curves import (
+    Groups,
     align_runs,
     area_under_curve,
     learning_curve,
@@ -18,22 +20,57 @@ from ._curves import (
 from ._diagnosis import UNDECIDED, diagnose
 from ._timing import ledger_table
 
-BASELINE = "random"
 # Precomputation is shared by all runs, so it is not a cost of a strategy.
-OF_A_RUN = ("fit", "query", "final_training")
+_OF_A_RUN = ("fit", "query", "final_training")
 
 
-def summarize_runs(runs, *, scoring=None, baseline=BASELINE):
+@validate_params({"scoring": [str, None], "baseline": [str]})
+def summarize_runs(
+    runs: Groups, *, scoring: str | None = None, baseline: str = "random"
+) -> dict[str, Any]:
     """Compare strategies with a baseline, for one learner and one data set.
 
-    Returns a dict of plain values: "scoring", "baseline", "n_labeled" (label counts
-    that all runs cover), "precomputation_seconds" (of the slowest run, because an
-    experiment encodes once and every run records it) and "strategies", sorted by their
-    last score in descending order. Each has "n_runs", "mean" and "std" at each count,
-    "area" (the mean over the curve), "seconds" per run in the other phases and, except
-    for the baseline, "diagnosis" and "test". The test compares the last scores: by a
-    paired t test if the seeds are the same, and by Welch's otherwise. "p_holm" is
-    corrected for the number of strategies.
+    Parameters
+    ----------
+    runs : dict of str to list of Run, or sequence of Run
+        A sequence is grouped by the strategy in the `info` of each run.
+    scoring : str or None, default=None
+        Defaults to the first metric of the first run.
+    baseline : str, default="random"
+        Name of the strategy to compare with. Without such runs nothing is compared.
+
+    Returns
+    -------
+    summary : dict
+        Plain values, for a JSON file: "scoring", "baseline", "n_labeled" (label counts
+        that all runs cover), "precomputation_seconds" (of the slowest run, because an
+        experiment encodes once and every run records it) and "strategies", sorted by
+        their last score in descending order. Each has "n_runs", "mean" and "std" at
+        each count, "area" (the mean over the curve), "seconds" per run in the other
+        phases and, except for the baseline, "diagnosis" and "test". The test compares
+        the last scores: by a paired t test if the seeds are the same, and by Welch's
+        otherwise. "p_holm" is corrected for the number of strategies.
+
+    Raises
+    ------
+    ValueError
+        If the runs hold no scores, or mix data sets or learners.
+
+    See Also
+    --------
+    skactive.plotting.write_report : The summary as a table, with pictures.
+
+    Examples
+    --------
+    >>> from skactive.analysis import summarize_runs
+    >>> from skactive.simulation import Run
+    >>> runs = {
+    ...     name: [Run([{"queried": [0], "scores": {"f1": s}}]) for s in scores]
+    ...     for name, scores in {"random": [0.5, 0.6], "margin": [0.7, 0.9]}.items()
+    ... }
+    >>> summary = summarize_runs(runs)
+    >>> list(summary["strategies"]), summary["strategies"]["margin"]["mean"]
+    (['margin', 'random'], [0.8])
     """
     groups = sort_runs(runs)
     members = [run for group in groups.values() for run in group]
@@ -43,7 +80,7 @@ def summarize_runs(runs, *, scoring=None, baseline=BASELINE):
         name: learning_curve(group, scoring, grid=grid)
         for name, group in groups.items()
     }
-    ledger = ledger_table(groups, phases=OF_A_RUN)
+    ledger = ledger_table(groups, phases=_OF_A_RUN)
     strategies = {}
     for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
         curve, seconds = curves[name], ledger.mean[ledger.names.index(name)]

@@ -165,7 +165,27 @@ def _best_within(budgets, times, scores, merits):
 
 @dataclass(frozen=True, eq=False)
 class LedgerTable:
-    """Seconds of each phase, for each strategy; see `ledger_table`."""
+    """Seconds of each phase, for each strategy, from :func:`ledger_table`.
+
+    Parameters
+    ----------
+    names : list of str
+        The s strategies.
+    phases : list of str
+        The p phases.
+    mean, std : ndarray of shape (s, p)
+        Seconds per run. `std` divides by n - 1 and is NaN for a single run.
+    n_runs : list of int
+        Number of runs of each strategy.
+
+    Examples
+    --------
+    >>> from skactive.analysis import ledger_table
+    >>> from skactive.simulation import Run
+    >>> run = Run([{"queried": [0], "fit_seconds": 2.0}], info={"strategy": "margin"})
+    >>> ledger_table([run], phases=["fit"]).total
+    array([2.])
+    """
 
     names: list
     phases: list
@@ -209,10 +229,7 @@ def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> Ledger
     Returns
     -------
     table : LedgerTable
-        `print` shows a table, and `to_frame()` returns a data frame. The attributes are
-        `names` (the s strategies), `phases` (p,), `mean` and `std` (s, p), the seconds
-        per run, `total` (s,), the sum of the means, and `n_runs`. `std` divides by
-        n - 1 and is NaN for a single run.
+        `print` shows a table.
 
     Examples
     --------

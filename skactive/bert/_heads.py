@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from .._encoders._encoder import linear
-from ..linear_model import distance_from_scores
+from .._utils._linear import distance_from_scores
 
 
 class DenseHead(nn.Module):

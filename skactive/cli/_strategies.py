@@ -6,7 +6,9 @@ import sys
 import warnings
 
 from .._utils._format import format_table
-from ..registry import TARGETS, available, find, get_strategy
+from .._utils._labels import TARGETS
+from .._utils._plugins import find
+from ..registry import available, get_strategy
 from ..testing import check_strategy
 from ..view import check_declarations
 from ._parser import UsageError

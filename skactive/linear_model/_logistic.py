@@ -240,6 +240,8 @@ _SMALL = 2**22  # maximum number of values of X for which BLAS uses one thread
 class LinearLogistic(LinearClassifierMixin):
     """Predictions of `coef_` and `intercept_` by a softmax, in the dtype of `X`."""
 
+    _is_linear_logistic = True  # as lower rooms ask
+
     def _set(self, classes, coef, intercept):
         """Store a softmax layer, (k, d) and (k,); one logit for two classes."""
         if len(classes) == 2:

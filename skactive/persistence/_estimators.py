@@ -16,7 +16,8 @@ from sklearn import config_context
 from sklearn.utils import Bunch
 
 from .._storage._fingerprint import major
-from ..registry import FunctionStrategy, find, find_plugin, get_strategy
+from .._utils._plugins import find, find_plugin
+from ..registry import FunctionStrategy, get_strategy
 from ._bert import encode_weights, find_model, restore, write_encoder, write_table
 from ._folder import MOST_BYTES, OBJECT_FILE, TAG, LoadError, check_size, quote
 from ._values import encode_items

@@ -22,10 +22,10 @@ from torch.nn import functional
 
 from .._encoders._module import encode
 from .._utils._labels import is_multi_label
+from .._utils._linear import is_own_logistic
 from ..bert import BertClassifier, BertFeatures, BertRegressor
 from ..features import EncodingRun, StaticFeatures
 from ..learner import ActiveLearner
-from ..linear_model import LinearLogistic
 from ..semi_supervised import AveragedClassifier, ClassDescriptions, SelfTraining
 
 _SURE = 100.0  # logit of a label that all training texts have
@@ -312,7 +312,8 @@ def _read_linear(model):
     # Before scikit-learn 1.8 there was another parameter.
     is_softmax = getattr(model, "multi_class", "deprecated") == "deprecated"
     is_softmax &= len(coef) == 1 or getattr(model, "solver", "") != "liblinear"
-    if not (is_softmax and isinstance(model, LinearLogistic | LogisticRegression)):
+    is_softmax &= isinstance(model, LogisticRegression) or is_own_logistic(model)
+    if not is_softmax:
         raise _unsupported(model)
     if len(coef) == 1:
         return np.concatenate([0 * coef, coef]), np.append(0.0, model.intercept_)

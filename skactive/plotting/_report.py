@@ -7,17 +7,15 @@ from functools import partial
 from pathlib import Path
 
 from .._storage._outputs import write_listed
+from .._utils._format import plain
 from .._utils._sklearn import validate_params
 from ..analysis import (
-    BASELINE,
-    OF_A_RUN,
     format_report,
     group_runs,
     pair_runs,
     summarize_runs,
 )
 from ..simulation import read_runs
-from ..stopping import plain
 from ._axes import import_figure
 from ._curves import ActiveLearningCurveDisplay
 from ._overlap import OverlapDisplay
@@ -26,7 +24,7 @@ from ._rows import LedgerDisplay
 _CAPTIONS = {
     "curves": "Learning curves",
     "ledger": "Seconds of a run",
-    "overlap": f"Overlap of the labeled items with {BASELINE}",
+    "overlap": "Overlap of the labeled items with {}",
 }
 
 
@@ -100,10 +98,11 @@ def write_report(
     for heading, group in sections.items():
         suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
         parts.append(format_report({heading: summaries[heading]}).rstrip())
+        baseline = summaries[heading]["baseline"]
         for kind, picture in _draw(group, summaries[heading]).items():
             name = f"{kind}{suffix}.png"
             pictures[name] = picture
-            parts.append(f"![{_CAPTIONS[kind]}]({name})")
+            parts.append(f"![{_CAPTIONS[kind].format(baseline)}]({name})")
     page = "\n\n".join(parts) + "\n"
     contents = {"report.md": page.encode(), "report.json": record.encode(), **pictures}
     for name, content in contents.items():
@@ -128,9 +127,11 @@ def _draw(runs, summary):
     Figure = import_figure()
     groups = group_runs(runs)
     scoring, encoding = summary["scoring"], summary["precomputation_seconds"]
+    baseline, strategies = summary["baseline"], summary["strategies"].values()
+    seconds = [one["seconds"] for one in strategies]
 
     def draw_seconds(ax):
-        LedgerDisplay.from_runs(groups, phases=OF_A_RUN, ax=ax)
+        LedgerDisplay.from_runs(groups, phases=list(seconds[0]), ax=ax)
         if encoding > 0:
             ax.set_xlabel(f"seconds of a run; encoding, once for all: {encoding:.1f} s")
 
@@ -139,16 +140,16 @@ def _draw(runs, summary):
             groups, scoring=scoring, ax=ax
         )
     }
-    if any(any(found["seconds"].values()) for found in summary["strategies"].values()):
+    if any(any(phases.values()) for phases in seconds):
         pictures["ledger"] = draw_seconds
     paired = {
         name: group
         for name, group in groups.items()
-        if BASELINE in groups and pair_runs(group, groups[BASELINE]) is not None
+        if baseline in groups and pair_runs(group, groups[baseline]) is not None
     }
     if len(paired) > 1:
         pictures["overlap"] = lambda ax: OverlapDisplay.from_runs(
-            paired, BASELINE, ax=ax
+            paired, baseline, ax=ax
         )
     drawn = {}
     for kind, draw in pictures.items():

@@ -9,13 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from .._math._scores import top_n
-from .._utils._labels import find_target
+from .._utils._labels import SINGLE_LABEL, TARGETS, find_target
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import QuickParamsMixin
-
-TARGETS = frozenset({"single-label", "multi-label", "regression"})
-SINGLE_LABEL = frozenset({"single-label"})
-CLASSES = frozenset({"single-label", "multi-label"})
 
 # Names in `requires` that describe one class per item.
 OF_CLASSES = frozenset(
@@ -190,7 +186,26 @@ class PointwiseStrategy(Strategy):
 
 
 class FunctionStrategy(PointwiseStrategy):
-    """Strategy that scores candidates by a plain function of the view."""
+    """Strategy that scores candidates by a plain function of the view.
+
+    `strategy=` makes one from a function.
+
+    Parameters
+    ----------
+    function : callable
+        `f(view)` returns the scores, an array of shape (n_candidates,). The highest are
+        selected first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive import ActiveLearner
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), lambda view: np.ravel(view.X))
+    >>> pool = [[1.0], [3.0], [2.0]]
+    >>> learner.fit([[0.0], [1.0]], [0, 1]).query(pool, 2).tolist()
+    [1, 2]
+    """
 
     requires = None  # a function declares nothing: each access is checked separately
 
@@ -200,17 +215,6 @@ class FunctionStrategy(PointwiseStrategy):
     def score(self, view: Any) -> NDArray:
         """Call the function."""
         return self.function(view)
-
-
-def check_gives_scores(strategy, name):
-    """Raise a TypeError unless a strategy selects the highest of its scores."""
-    select = getattr(type(strategy), "select", None)
-    if select is not PointwiseStrategy.select:
-        raise TypeError(
-            "'return_scores' must be False for strategies that choose a batch as a "
-            f"whole, such as {name!r}. Use a pointwise strategy, such as 'margin', "
-            "'entropy' or 'bald', or leave return_scores out."
-        )
 
 
 def check_scores(scores, view, strategy):

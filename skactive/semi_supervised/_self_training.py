@@ -15,6 +15,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from .._math._calibration import assign_folds, calibrate
 from .._utils._containers import concatenate, count_items, read_items, take_rows
 from .._utils._labels import as_labels, check_classes, check_one_label
+from .._utils._linear import (
+    boundary_distance,
+    check_boundary,
+    check_gradient_factors,
+    gradient_factors,
+)
 from .._utils._pipelines import (
     delegated,
     estimator_has,
@@ -33,13 +39,7 @@ from .._utils._sklearn import (
     naming,
 )
 from .._utils._texts import read_unlabeled
-from ..linear_model import (
-    FewLabelClassifier,
-    boundary_distance,
-    check_boundary,
-    check_gradient_factors,
-    gradient_factors,
-)
+from ..linear_model import FewLabelClassifier
 
 _PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
 _ROUGH = 3e-4  # the `tol` of linear models that are only compared

@@ -21,8 +21,9 @@ from .._storage._fingerprint import (
 )
 from .._storage._hash_index import HashIndex
 from .._utils._format import warn_caller
+from .._utils._plugins import find, find_plugin
 from .._utils._repeatable import base_seed
-from ..registry import FunctionStrategy, find, find_plugin
+from ..registry import FunctionStrategy
 from ._labels import name_columns, normalize_labels
 from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State

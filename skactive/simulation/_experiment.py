@@ -17,10 +17,10 @@ from sklearn.exceptions import NotFittedError
 from .._storage._fingerprint import describe
 from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
-from .._utils._labels import as_labels, is_indicator
+from .._utils._labels import TARGETS, as_labels, is_indicator
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
-from ..registry import TARGETS, resolve
+from ..registry import resolve
 from ..stopping import Run
 from ..view import check_capability, check_target
 from ._folder import NAMES, RunFolder, fingerprint, format_key, make_plan

@@ -16,13 +16,18 @@ from ._predictions import (
     SelectedAccuracy,
 )
 from ._records import RULES as RULES
-from ._records import AuditGoal, LabelBudget, Plateau, RoundBudget, TimeBudget
+from ._records import (
+    AuditGoal,
+    LabelBudget,
+    Plateau,
+    RoundBudget,
+    TimeBudget,
+    get_stopping_rule,
+)
 from ._records import describe_goal as describe_goal
 from ._records import find_widest as find_widest
-from ._records import get_stopping_rule as get_stopping_rule
 from ._records import read_goal as read_goal
-from ._run import Run as Run
-from ._run import plain as plain
+from ._run import Run
 
 __all__ = [
     "AuditGoal",
@@ -33,8 +38,10 @@ __all__ = [
     "OverallUncertainty",
     "Plateau",
     "RoundBudget",
+    "Run",
     "SelectedAccuracy",
     "StoppingRule",
     "TimeBudget",
     "as_callback",
+    "get_stopping_rule",
 ]

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, Self
 
+from .._utils._plugins import make
 from .._utils._sklearn import Interval
-from ..registry import make
 from ._base import StoppingRule
 from ._cost import CostRule
 from ._predictions import (
@@ -366,8 +366,31 @@ RULES: dict[str, type[StoppingRule]] = {
 }
 
 
-def get_stopping_rule(name):
-    """Return a new stopping rule by its name."""
+def get_stopping_rule(name: str) -> StoppingRule:
+    """Return a new stopping rule by its name.
+
+    Parameters
+    ----------
+    name : str
+        The name of a rule without required parameters, such as "kappa_average".
+
+    Returns
+    -------
+    rule : StoppingRule
+
+    Raises
+    ------
+    TypeError
+        If `name` is not a str, or the rule has a required parameter.
+    ValueError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> from skactive.stopping import get_stopping_rule
+    >>> get_stopping_rule("plateau").patience
+    3
+    """
     if not isinstance(name, str):
         raise TypeError(
             f"'name' must be a str, got {name!r}. A stopping rule itself needs no "

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._storage._files import write_atomic
-from .._utils._format import brief, make_frame
+from .._utils._format import brief, make_frame, plain
 from .._utils._sklearn import HasMethods, validate_params
 
 _FORMAT = "skactive.Run"
@@ -338,21 +338,6 @@ class Run:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except ValueError as exc:
             raise ValueError(f"{str(path)!r} holds no run: {exc}") from exc
-
-
-def plain(value):
-    """Return plain Python values: lists for tuples and arrays, None for NaN."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
 
 
 def _timeless(value):

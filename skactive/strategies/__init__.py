@@ -7,7 +7,7 @@ from importlib import import_module
 
 from .._math._scores import top_n
 from .._utils._sklearn import Interval, StrOptions
-from ..registry import PointwiseStrategy, Strategy
+from ..registry import FunctionStrategy, PointwiseStrategy, Strategy
 
 _FAMILIES = {  # the strategies of each file
     "_clustering": (
@@ -34,6 +34,7 @@ _FAMILIES = {  # the strategies of each file
 _HOME = {name: home for home, names in _FAMILIES.items() for name in names.split()}
 
 __all__ = [
+    "FunctionStrategy",
     "Interval",
     "PointwiseStrategy",
     "StrOptions",

@@ -21,6 +21,7 @@ from .._math._neighbors import (
 )
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
+from .._utils._labels import CLASSES, TARGETS
 from .._utils._pipelines import makes_features
 from .._utils._sklearn import (
     POSITIVE,
@@ -29,7 +30,7 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
 )
-from ..registry import CLASSES, TARGETS, Strategy
+from ..registry import Strategy
 
 MOST_CLUSTERS = 500  # of a whole-cluster query by default
 

@@ -26,7 +26,7 @@ from .._math._scores import (
     vote_variation_ratio,
 )
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
-from .._utils._labels import marginals
+from .._utils._labels import CLASSES, SINGLE_LABEL, TARGETS, marginals
 from .._utils._pipelines import seeded_clone
 from .._utils._repeatable import one_torch_thread
 from .._utils._sklearn import (
@@ -37,7 +37,7 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
 )
-from ..registry import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
+from ..registry import PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {
     "vote_entropy": vote_entropy,

@@ -10,9 +10,10 @@ from sklearn.linear_model import LogisticRegression
 from .._math._neighbors import neighbor_means
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, concatenate_chunks
+from .._utils._labels import CLASSES
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import POSITIVE, POSITIVE_INT, HasMethods
-from ..registry import CLASSES, PointwiseStrategy, Strategy
+from ..registry import PointwiseStrategy, Strategy
 
 FEW_FEATURES = 128
 

@@ -14,9 +14,9 @@ from .._math._coverage import ball_cover, closest_pair, herd, pure_radius
 from .._math._k_center import METRICS, k_center
 from .._math._scores import UNCERTAINTIES, top_n, uncertainty
 from .._utils._chunks import float_rows
-from .._utils._labels import find_target
+from .._utils._labels import CLASSES, TARGETS, find_target
 from .._utils._sklearn import POSITIVE, POSITIVE_INT, Interval, StrOptions
-from ..registry import CLASSES, TARGETS, Strategy
+from ..registry import Strategy
 
 CLUSTERS = 10  # if the number of classes is unknown
 

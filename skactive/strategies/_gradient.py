@@ -15,8 +15,9 @@ from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
 from .._math._softmax import SoftmaxHessian
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, map_chunks, to_type
+from .._utils._labels import CLASSES, TARGETS
 from .._utils._sklearn import POSITIVE, POSITIVE_COUNT, Interval, StrOptions
-from ..registry import CLASSES, TARGETS, PointwiseStrategy, Strategy
+from ..registry import PointwiseStrategy, Strategy
 
 
 class EGL(PointwiseStrategy):

@@ -17,8 +17,9 @@ from .._utils._chunks import (
     float_rows,
     map_chunks,
 )
+from .._utils._labels import TARGETS
 from .._utils._sklearn import POSITIVE, Interval, StrOptions
-from ..registry import TARGETS, Strategy
+from ..registry import Strategy
 from ._coverage import CoreSet
 
 REGRESSION = frozenset({"regression"})

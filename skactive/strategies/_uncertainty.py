@@ -19,6 +19,7 @@ from .._utils._chunks import (
     map_chunks,
 )
 from .._utils._containers import as_list
+from .._utils._labels import CLASSES, TARGETS
 from .._utils._sklearn import (
     MOST,
     POSITIVE,
@@ -27,7 +28,7 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
 )
-from ..registry import CLASSES, TARGETS, PointwiseStrategy, Strategy
+from ..registry import PointwiseStrategy, Strategy
 
 
 class Random(PointwiseStrategy):

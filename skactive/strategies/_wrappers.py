@@ -16,9 +16,9 @@ from .._math._clustering import draw_spread, nearest_to_centers
 from .._math._scores import top_n
 from .._utils._chunks import float_rows
 from .._utils._containers import check_picks
-from .._utils._labels import find_target
+from .._utils._labels import CLASSES, SINGLE_LABEL, TARGETS, find_target
 from .._utils._sklearn import POSITIVE_INT, HasMethods, Interval, RealNotInt, StrOptions
-from ..registry import CLASSES, SINGLE_LABEL, TARGETS, Strategy, requires_for, resolve
+from ..registry import Strategy, requires_for, resolve
 
 LABELS_PER_CLASS = 10  # up to which `switch` uses its first strategy by default
 PART_ROWS = 10_000  # of a part of `partitioned` by default, at least

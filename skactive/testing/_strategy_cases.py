@@ -14,14 +14,9 @@ from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
+from .._utils._plugins import validate
 from ..learner import ActiveLearner
-from ..registry import (
-    FunctionStrategy,
-    find_requirements,
-    get_strategy,
-    resolve,
-    validate,
-)
+from ..registry import FunctionStrategy, find_requirements, get_strategy, resolve
 from ..strategies import PointwiseStrategy
 from ..view import PoolView
 

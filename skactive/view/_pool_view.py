@@ -13,9 +13,9 @@ from .._math._k_center import NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, is_dask, lazy_rows, map_rows
 from .._utils._containers import take_rows
+from .._utils._linear import boundary_distance, gradient_factors
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
-from ..linear_model import boundary_distance, gradient_factors
 from . import _quantities
 from ._quantities import check_capability, check_target, read_only, take_from
 from ._query import PoolQuery

@@ -19,12 +19,13 @@ from .._utils._chunks import (
     is_dask,
 )
 from .._utils._containers import take_rows
-from .._utils._labels import find_target, marginals
+from .._utils._labels import TARGETS, find_target, marginals
+from .._utils._linear import check_boundary, check_gradient_factors
 from .._utils._pipelines import makes_features, split_estimator
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
-from ..linear_model import check_boundary, check_gradient_factors, quicken
-from ..registry import OF_CLASSES, TARGETS, get_strategy
+from ..linear_model import quicken
+from ..registry import OF_CLASSES, get_strategy
 
 # Up to this many multiplications, threads of BLAS only wait for each other.
 _SMALL = 2**30

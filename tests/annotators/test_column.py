@@ -8,14 +8,16 @@ import pandas as pd
 import pytest
 
 from skactive import registry
+from skactive._utils import _plugins
+from skactive._utils._plugins import Plugin
 from skactive.annotators import (
     Annotator,
     ChatAnnotator,
     ColumnAnnotator,
+    _base,
     describe_annotator,
     get_annotator,
 )
-from skactive.registry._names import Plugin
 from skactive.testing import check_annotator
 
 TEXTS = ["wet", "hot", "dry", "hot"]
@@ -101,7 +103,7 @@ class _Nameless:
 
 
 def test_the_built_in_names():
-    entries = registry.find("column", registry.ANNOTATORS)
+    entries = _plugins.find("column", _plugins.ANNOTATORS)
     assert (entries.dist, entries.group) == ("skactive", "skactive.annotators")
     column = get_annotator("column", texts=["a"], labels=["x"], name="gpt")
     assert isinstance(column, ColumnAnnotator)
@@ -130,21 +132,21 @@ def test_names_of_strategies_and_annotators_are_apart():
 
 
 def test_an_annotator_of_a_plugin(monkeypatch):
-    group = registry.ANNOTATORS
+    group = _plugins.ANNOTATORS
     entries = [
         Plugin("good", f"{__name__}:make_good", "other", "1.0", group),
         Plugin("bad", f"{__name__}:_Nameless", "other", "1.0", group),
         Plugin("worse", f"{__name__}:TEXTS", "other", "1.0", group),
         Plugin("gone", "no_such_module:A", "other", "1.0", group),
     ]
-    monkeypatch.setattr(registry._names, "_installed", lambda: tuple(entries))
-    monkeypatch.setattr(registry._names, "load", find_here)
+    monkeypatch.setattr(_plugins, "_installed", lambda: tuple(entries))
+    monkeypatch.setattr(_base, "load", find_here)
     assert get_annotator("other:good").annotate(["a"]) == [("x", None)]
     for name in ("bad", "worse"):
         with pytest.raises(TypeError, match=f"'other:{name}' stands for, must be a cl"):
             get_annotator(name)
     monkeypatch.undo()
-    monkeypatch.setattr(registry._names, "_installed", lambda: tuple(entries))
+    monkeypatch.setattr(_plugins, "_installed", lambda: tuple(entries))
     message = "the annotator 'gone' of other 1.0 cannot be .*other annotators are not"
     with pytest.raises(ImportError, match=message):
         get_annotator("gone")

@@ -11,8 +11,9 @@ import pytest
 
 import skactive
 from skactive import registry
+from skactive._utils import _plugins
+from skactive._utils._plugins import Plugin
 from skactive.cli import main
-from skactive.registry._names import Plugin
 from skactive.strategies import PointwiseStrategy, Random
 from skactive.testing import check_strategy
 
@@ -128,8 +129,10 @@ class _Rambling(PointwiseStrategy):
 def register(monkeypatch):
     """Register strategies for one test, next to two of the built-in ones."""
     few = tuple(e for e in registry.available() if e.name in ("random", "margin"))
-    monkeypatch.setattr(registry._names, "_registered", {})
-    monkeypatch.setattr(registry._names, "_installed", lambda: few)
+    by_hand = {}
+    for module in (_plugins, registry._names):
+        monkeypatch.setattr(module, "registered", by_hand)
+    monkeypatch.setattr(_plugins, "_installed", lambda: few)
     return registry.register
 
 
@@ -245,7 +248,7 @@ def test_an_unknown_name_is_an_error_with_near_names(capsys, check, name, hint):
 def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
     own = next(entry for entry in registry.available() if entry.name == "margin")
     other = Plugin("margin", own.value, "other-package", "2.0")
-    monkeypatch.setattr(registry._names, "_installed", lambda: (other, own))
+    monkeypatch.setattr(_plugins, "_installed", lambda: (other, own))
     main(["strategies"])
     out, err = capsys.readouterr()
     states = [re.split(r" {2,}", line)[-1] for line in out.splitlines()[1:]]
@@ -258,7 +261,7 @@ def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
 def test_two_plugins_of_one_name_collide(capsys, monkeypatch):
     value = "skactive.strategies:Random"
     entries = tuple(Plugin("both", value, d, "1.0") for d in ("one", "two"))
-    monkeypatch.setattr(registry._names, "_installed", lambda: entries)
+    monkeypatch.setattr(_plugins, "_installed", lambda: entries)
     _, rows = _list(capsys)
     assert [row[-1] for row in rows] == [
         "collides with two: use one:both",

@@ -25,6 +25,7 @@ from skactive import (
     simulate,
     simulation,
 )
+from skactive._utils import _plugins
 from skactive.datasets import load_table
 from skactive.posterior import sample_predictions, sample_proba, sampler
 from skactive.simulation import Run, SimulatedLearner
@@ -150,7 +151,7 @@ def strategies(folder):
     models = {"single-label": (LogisticRegression(), Y), "multi-label": several}
     models["regression"] = Ridge(), X[:, 0]
     for name in get_strategy_names():
-        entry = registry.find(name)
+        entry = _plugins.find(name)
         if not entry.builtin or name in _OTHER_NEEDS:
             continue
         params = get_strategy(name).get_params(deep=False)

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skactive import ActiveLearner
+from skactive._utils._linear import gradient_factors
 from skactive.linear_model import FewLabelClassifier, PrototypeClassifier
 from skactive.linear_model import _few_label as module
-from skactive.linear_model._gradients import gradient_factors
 from skactive.posterior import sample_proba
 
 

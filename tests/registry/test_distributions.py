@@ -10,6 +10,7 @@ import textwrap
 import pytest
 
 from skactive import get_strategy, get_strategy_names, registry
+from skactive._utils import _plugins
 from skactive.registry import FunctionStrategy
 from skactive.strategies import Margin
 
@@ -35,12 +36,12 @@ def install(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text(
             "\n".join(["[skactive.strategies]", *lines, ""]), encoding="utf-8"
         )
-        registry.refresh()
+        _plugins.refresh()
         return module
 
     yield install
     monkeypatch.undo()
-    registry.refresh()
+    _plugins.refresh()
 
 
 # What is found
@@ -49,15 +50,15 @@ def install(tmp_path, monkeypatch):
 def test_listing_does_not_import_a_plugin(install):
     module = install("other", "2.5", "raise RuntimeError('imported')", newest=None)
     assert "newest" in get_strategy_names()
-    assert registry.find("newest").version == "2.5"
+    assert _plugins.find("newest").version == "2.5"
     assert module not in sys.modules
 
 
 @pytest.mark.parametrize("written", ["My.Dist", "my_dist", "MY-DIST"])
 def test_names_of_distributions_are_compared_as_pip_does(install, written):
     install("My_Dist", newest="fake_my_dist:f", source="def f(view): ...")
-    assert registry.find("newest").dist == "my-dist"
-    assert registry.find(f"{written}:newest").name == "newest"
+    assert _plugins.find("newest").dist == "my-dist"
+    assert _plugins.find(f"{written}:newest").name == "newest"
 
 
 def test_a_new_installation_is_seen_after_refresh(install):
@@ -133,7 +134,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named(install, value, source, cause):
 
 def test_damaged_metadata_does_not_stop_the_others(install):
     install("ghost", newest="fake_ghost:f", metadata=False)
-    entry = registry.find("newest")
+    entry = _plugins.find("newest")
     assert (entry.dist, entry.version) == ("unknown", "")
     assert isinstance(get_strategy("margin"), Margin)
 
@@ -181,7 +182,7 @@ def _rival(install):
 @pytest.mark.usefixtures("_rival")
 def test_a_built_in_name_means_the_built_in_whatever_a_plugin_offers():
     assert type(get_strategy("margin")) is Margin
-    assert registry.find("margin").dist == "skactive"
+    assert _plugins.find("margin").dist == "skactive"
 
 
 @pytest.mark.usefixtures("_rival")

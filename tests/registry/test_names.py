@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skactive
 from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
+from skactive._utils import _plugins
 from skactive.strategies import Entropy, Margin, PointwiseStrategy, Random, Strategy
 from skactive.view import PoolView
 
@@ -65,12 +66,12 @@ def test_every_name_makes_a_fresh_strategy(name):
 
 
 def test_an_entry_says_where_a_strategy_comes_from():
-    entry = registry.find("margin")
+    entry = _plugins.find("margin")
     assert entry.value == "skactive.strategies:Margin"
     assert (entry.dist, entry.version) == ("skactive", skactive.__version__)
     assert entry.builtin
     assert entry.full_name == "skactive:margin"
-    assert registry.load(entry) is Margin
+    assert _plugins.load(entry) is Margin
 
 
 def test_the_full_name_is_understood():
@@ -80,10 +81,10 @@ def test_the_full_name_is_understood():
 def test_listing_imports_no_module(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("skactive.strat")]:
         monkeypatch.delitem(sys.modules, name)
-    registry.refresh()
+    _plugins.refresh()
     assert len(registry.available()) >= 5
     assert "margin" in registry.get_strategy_names()
-    registry.find("margin")
+    _plugins.find("margin")
     assert [name for name in sys.modules if name.startswith("skactive.strat")] == []
 
 
@@ -178,7 +179,7 @@ def test_a_function_takes_no_parameters():
 
 def test_a_registered_class_is_found_by_name():
     registry.register("longest", Longest)
-    entry = registry.find("longest")
+    entry = _plugins.find("longest")
     assert isinstance(get_strategy("longest"), Longest)
     assert "longest" in get_strategy_names()
     assert (entry.dist, entry.version, entry.builtin) == ("this session", "", False)
@@ -236,9 +237,9 @@ def test_only_classes_and_functions_get_a_name(strategy):
 
 
 def test_entries_can_be_pickled_and_compared():
-    entry = registry.find("margin")
+    entry = _plugins.find("margin")
     assert pickle.loads(pickle.dumps(entry)) == entry
-    assert len({entry, registry.find("skactive:margin")}) == 1
+    assert len({entry, _plugins.find("skactive:margin")}) == 1
 
 
 # resolve: whatever a user passes as strategy=

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
+from skactive import ActiveLearner, get_strategy, get_strategy_names
+from skactive._utils import _plugins
 from skactive.cli import main
 from skactive.testing import check_strategy
 
@@ -37,7 +38,7 @@ def install(tmp_path, monkeypatch):
             "\n".join(["[skactive.strategies]", *lines, ""])
         )
         monkeypatch.syspath_prepend(source / "src")
-        registry.refresh()
+        _plugins.refresh()
 
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -47,12 +48,12 @@ def install(tmp_path, monkeypatch):
         if module.startswith(("skactive_example", "skactive_rival")):
             del sys.modules[module]
     monkeypatch.undo()
-    registry.refresh()
+    _plugins.refresh()
 
 
 def test_a_plugin_is_found_and_passes_the_checks(install):
     install("example")
-    entry = registry.find("gini")
+    entry = _plugins.find("gini")
     assert (entry.dist, entry.version) == ("skactive-example", "1.2.0")
     assert not entry.builtin
     assert "skactive_example" not in sys.modules

@@ -45,7 +45,7 @@ def test_every_rule_has_a_name():
     assert {name: kind for name, (kind, _) in BUILTIN.items()} == RULES
     exported = [getattr(stopping, name) for name in stopping.__all__]
     rules = {kind for kind in exported if isinstance(kind, type)}
-    combined = {stopping.StoppingRule}
+    combined = {stopping.StoppingRule, stopping.Run}
     assert rules - combined == set(RULES.values())
 
 

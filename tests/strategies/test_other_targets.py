@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skactive import ActiveLearner
 from skactive._math._joint import select_by_covariance
 from skactive.posterior import sample_predictions, sample_proba
-from skactive.registry._base import find_requirements
+from skactive.registry import find_requirements
 from skactive.strategies import (
     BADGE,
     BALD,

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, get_strategy, registry
+from skactive._utils import _plugins
 from skactive.strategies import GORAL, Committee, Strategy
 from skactive.testing._strategy_cases import GivenProba, make_case
 
@@ -187,7 +188,7 @@ VALUES = [
 def test_any_value_of_any_parameter_works_or_is_named(name):
     case = make_case(n=12, k=2)
     unnamed = []
-    for parameter in signature(registry.load(registry.find(name))).parameters:
+    for parameter in signature(_plugins.load(_plugins.find(name))).parameters:
         for value in VALUES:
             try:
                 strategy = get_strategy(name, **{parameter: value})

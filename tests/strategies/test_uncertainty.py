@@ -17,7 +17,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skactive import ActiveLearner, get_strategy
-from skactive.registry import available, load
+from skactive._utils._plugins import load
+from skactive.registry import available
 from skactive.strategies import PointwiseStrategy
 
 LOADERS = {"iris": load_iris, "cancer": load_breast_cancer, "digits": load_digits}

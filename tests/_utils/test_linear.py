@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
-from skactive.linear_model._gradients import (
+from skactive._utils._linear import (
     boundary_distance,
     check_boundary,
     check_gradient_factors,

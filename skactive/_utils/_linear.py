@@ -7,15 +7,14 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, NuSVC
 
-from .._utils._chunks import (
+from ._chunks import (
     LazyRows,
     as_floats,
     chunk_size,
     concatenate_chunks,
     float_rows,
 )
-from .._utils._labels import is_multi_label
-from ._logistic import LinearLogistic
+from ._labels import is_multi_label
 
 
 def check_gradient_factors(estimator):
@@ -146,8 +145,13 @@ def is_linear_logistic(estimator):
         return is_linear_logistic(estimator.estimator)
     if isinstance(estimator, SGDClassifier):
         return estimator.loss == "log_loss"
-    # Includes LogisticRegressionCV.
-    return isinstance(estimator, LogisticRegression | LinearLogistic)
+    # LogisticRegression includes LogisticRegressionCV.
+    return is_own_logistic(estimator) or isinstance(estimator, LogisticRegression)
+
+
+def is_own_logistic(estimator):
+    """Whether an estimator is one of skactive's own linear logistic models."""
+    return getattr(estimator, "_is_linear_logistic", False)
 
 
 def _layer(estimator):
