@@ -21,12 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._utils._containers import (
     as_container,
-    as_positions,
-    check_n_queries,
-    check_picks,
     concatenate,
     count_items,
+    drop_known_texts,
+    name_bad_texts,
     read_items,
+    read_unlabeled,
     snapshot,
 )
 from ._utils._labels import (
@@ -49,6 +49,7 @@ from ._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
+from ._utils._positions import as_positions, check_n_queries, check_picks
 from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
     HasMethods,
@@ -59,7 +60,6 @@ from ._utils._sklearn import (
     explain_unreadable,
     fit_context,
 )
-from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
 from .registry import PointwiseStrategy, find_requirements, resolve
 from .view import PoolView
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._storage._fingerprint import digest_text
+from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._repeatable import base_seed, in_torch_threads
-from .._utils._texts import as_texts, refuse_surrogates
 from ._module import choose_device, choose_precision, forward
 from ._pretrained import open_checkpoint
 from ._store import unique

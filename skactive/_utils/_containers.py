@@ -1,14 +1,26 @@
-"""Rows of containers of any kind: take, join and count them; check positions."""
+"""Items in containers of any kind: take, join and count them; read texts."""
 
 from collections.abc import Mapping, Set
-from numbers import Integral
+from contextlib import contextmanager
+from traceback import walk_tb
 
 import numpy as np
 from scipy import sparse
 
-from ._chunks import BlockRows, check_known_size, is_dask
-from ._format import brief
-from ._sklearn import num_samples, safe_indexing
+from ._checks import refuse_surrogates as refuse_surrogates
+from ._format import brief, list_some
+from ._sklearn import explain_unreadable, num_samples, safe_indexing
+
+FEW_OF_BLOCK = 16  # rows of a block, below which the rest of it is not computed
+_HINT = "Pass a sequence of str, or of (str, str) pairs."
+_ALL_LABELED = (
+    "nothing is left to ask about: every candidate is a text with a label. Stop the "
+    "loop, or pass more texts."
+)
+
+
+class NothingToAskError(ValueError):
+    """No candidate is left."""
 
 
 def as_container(X):
@@ -173,10 +185,6 @@ def _describe(X):
     return kind if shape is None else f"{kind} of shape {tuple(shape)}"
 
 
-class NothingToAskError(ValueError):
-    """No candidate is left."""
-
-
 def count_items(X, *, name="X"):
     """Return the number of items of a pool.
 
@@ -189,7 +197,7 @@ def count_items(X, *, name="X"):
             f"Wrap it in a list: [{name}]."
         )
     refuse_unordered(X, name)
-    check_known_size(X, name)
+    _check_known_size(X, name)
     try:
         n = num_samples(X)
     except TypeError as exc:
@@ -210,102 +218,287 @@ def read_items(X):
     return X, count_items(X)
 
 
-def check_n_queries(n_queries, default, *, name="n_queries"):
-    """Return a checked number of queries; `default` for None."""
-    if n_queries is None:
-        return default
-    if not isinstance(n_queries, Integral) or isinstance(n_queries, bool):
-        raise TypeError(f"{name!r} must be an int, got {n_queries!r}.")
-    if n_queries <= 0:
-        raise ValueError(f"{name!r} must be at least 1, got {n_queries}.")
-    return int(n_queries)
+def is_dask(X):
+    """Whether `X` is a dask array (n, d) of numbers. dask is not imported."""
+    if not hasattr(X, "__dask_graph__") or not hasattr(X, "rechunk"):
+        return False
+    return X.ndim == 2 and X.dtype.kind in "fiub"
 
 
-def as_positions(candidates, n_pool, *, name="candidates", X=None):
-    """Return candidates, given as indices or a boolean mask, as positions, (c,) of int.
+def _check_known_size(X, name):
+    """Raise a ValueError for a dask array of unknown shape."""
+    shape = getattr(X, "shape", None) if hasattr(X, "__dask_graph__") else None
+    if isinstance(shape, tuple) and any(isinstance(size, float) for size in shape):
+        raise ValueError(
+            f"{name!r} must be a dask array of known size, got the shape {shape}. Call "
+            f"{name}.compute_chunk_sizes() first."
+        )
 
-    A pandas index is accepted only if its labels are the positions in `X`, the pool of
-    `n_pool` items. Raise a TypeError for other types, and a ValueError for a mask of
-    wrong length, indices out of range or repeated, or no candidate.
+
+def as_texts(X, *, name="X"):
+    """Return texts, or pairs of texts, of any container as a list of str or tuples.
+
+    Pairs are two-element tuples or lists, or the two columns of an array or data frame.
+    `name` is the argument in error messages. Raise a TypeError for a `str`, for
+    containers without an order and for items that are not texts, with their positions;
+    a ValueError for an empty container or another shape.
     """
-    _refuse_labels(candidates, n_pool, name, X)
-    refuse_unordered(candidates, name)
+    items = _items(X, name)
+    if not items:
+        raise ValueError(
+            f"{name!r} holds no texts: found 0 sample(s) while a minimum of 1 is "
+            f"required. {_HINT}"
+        )
+    # Types are compared as a set: one pass in C, which is what makes a second
+    # look at a large, already encoded pool cheap.
+    types = set(map(type, items))
+    if types == {str}:
+        return items
+    if all(issubclass(t, str) for t in types):  # numpy.str_
+        return [str(item) for item in items]
+    if all(map(_is_pair, items)):
+        return [(str(first), str(second)) for first, second in items]
+    _refuse_items(items, name)
+
+
+def drop_known_texts(X, candidates, X_labeled=None):
+    """Return the candidates without labeled texts and without repeated texts.
+
+    `candidates` (c,) are positions in `X`; None means all. They are returned unchanged
+    if nothing is dropped, or if `X` holds no texts. Raise NothingToAskError if none is
+    left.
+    """
+    if hasattr(X, "drop_known"):  # a TextPool, which compares hashes
+        kept = X.drop_known(candidates, X_labeled)
+        if kept is not None and len(kept) == 0:
+            raise NothingToAskError(_ALL_LABELED)
+        return kept
+    texts = _find_texts(X, candidates)
+    if texts is None:
+        return candidates
+    known = _find_texts(X_labeled) or []
+    distinct = set(texts)
+    if len(distinct) == len(texts) and distinct.isdisjoint(known):
+        return candidates
+    # The first of equal texts is the last to be written.
+    first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+    for text in known:
+        first.pop(text, None)
+    if not first:
+        raise NothingToAskError(_ALL_LABELED)
+    kept = np.sort(np.fromiter(first.values(), np.intp, len(first)))
+    return kept if candidates is None else candidates[kept]
+
+
+def read_unlabeled(X_unlabeled, X):
+    """Return unlabeled items without the texts that are in `X`, or None for no items.
+
+    Raise a TypeError or ValueError for items of another kind than those of `X`.
+    """
+    if X_unlabeled is None:
+        return None
+    pool = as_container(X_unlabeled)
+    refuse_unordered(pool, "X_unlabeled")
+    if hasattr(pool, "__len__") and num_samples(pool) == 0:
+        return None
+    n = count_items(pool, name="X_unlabeled")
+    first = take_rows(pool, np.arange(1))
+    if (_find_texts(X) is None) != (_find_texts(first) is None):
+        raise TypeError(
+            "'X_unlabeled' must hold items of the kind of 'X', got texts for one of "
+            "them only. Pass the pool as it is passed to query."
+        )
+    concatenate(X, first, name="X_unlabeled")
     try:
-        given = np.asarray(candidates)
-    except ValueError as exc:  # a ragged list
-        raise TypeError(
-            f"{name!r} must be positions in X or a boolean mask over it, got "
-            f"{type(candidates).__name__}: {exc}"
-        ) from exc
-    if given.size == 0 and given.ndim == 1:
-        given = given.astype(np.intp)
-    if given.ndim != 1 or given.dtype.kind not in "iub":
-        raise TypeError(
-            f"{name!r} must be positions in X or a boolean mask over it, got an "
-            f"array of shape {given.shape} and dtype {given.dtype}."
-        )
-    if given.dtype.kind == "b":
-        if given.shape[0] != n_pool:
-            raise ValueError(
-                f"{name!r} is a mask over {given.shape[0]} items, and X holds "
-                f"{n_pool}. Make the mask as long as X."
-            )
-        positions = np.flatnonzero(given)
-    else:
-        outside = given[(given < 0) | (given >= n_pool)]
-        positions = given.astype(np.intp)
-        if outside.size:
-            raise ValueError(
-                f"{name!r} must lie in [0, {n_pool}), the positions in X; got "
-                f"{outside[0]}" + (f" and {outside.size - 1} more" * (outside.size > 1))
-            )
-        if np.bincount(positions, minlength=1).max() > 1:
-            twice = np.flatnonzero(np.bincount(positions) > 1)
-            raise ValueError(
-                f"{name!r} names {twice.size} positions more than once, the first "
-                f"{twice[0]}. Name each once."
-            )
-    if positions.size == 0:
-        raise NothingToAskError(
-            f"{name!r} is empty: nothing is left to ask about. Stop the loop, or pass "
-            "more items."
-        )
-    return positions
+        rows = drop_known_texts(pool, np.arange(n), X)
+    except NothingToAskError:
+        return None
+    return pool if len(rows) == n else take_rows(pool, rows)
 
 
-def _refuse_labels(candidates, n_pool, name, X):
-    """Refuse a pandas index whose labels are not positions."""
-    if not hasattr(candidates, "get_indexer"):
-        return
-    index = getattr(X, "index", None)
-    if hasattr(index, "equals") and index.equals(type(index)(range(n_pool))):
-        return
+def _find_texts(X, positions=None):
+    """Return the items at some positions, or None unless all are texts or pairs."""
+    is_numeric = getattr(getattr(X, "dtype", None), "kind", "O") in "fiubc"
+    if X is None or is_numeric:
+        return None
+    try:
+        as_texts(take_rows(X, np.arange(1)))  # a look at one is cheap
+        return as_texts(X if positions is None else take_rows(X, positions))
+    except (TypeError, ValueError):
+        return None
+
+
+@contextmanager
+def name_bad_texts(X, *, in_strategy=False):
+    """Name `X`, and its items that are not texts, in an error of an estimator.
+
+    In a strategy, only errors raised in scikit-learn count as errors of the estimator.
+    """
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as exc:
+        is_sequence = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+        items = _items(X, "X") if is_sequence else []
+        n_texts = sum(isinstance(item, str) for item in items)
+        if 0 < n_texts < len(items):
+            try:
+                as_texts(X)
+            except TypeError as cause:
+                raise cause from exc
+        explain_unreadable(exc, "X")
+        if in_strategy and not _raised_in_sklearn(exc):
+            raise
+        if isinstance(exc, AttributeError) and not isinstance(exc, ValueError):
+            raise TypeError(
+                "'X' must hold items that the estimator takes; with these, it raised "
+                f"AttributeError: {exc}."
+            ) from exc
+        if "'X'" not in str(exc):
+            exc.add_note("This was raised while an estimator worked on 'X'.")
+        raise
+
+
+def _raised_in_sklearn(exc):
+    """Whether the innermost frame of an error is in scikit-learn."""
+    frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
+    return frames[-1].f_globals.get("__name__", "").startswith("sklearn.")
+
+
+def _items(X, name):
+    """Return the rows of `X` as a list of strings or of sequences of two strings."""
+    if isinstance(X, str | bytes):
+        raise TypeError(
+            f"{name!r} must be a sequence of texts, got a single {type(X).__name__}. "
+            f"Wrap it in a list: [{name}]."
+        )
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2:
+        if shape[1] != 2:
+            raise ValueError(
+                f"{name!r} must be one-dimensional texts or two columns of text "
+                f"pairs, got {type(X).__name__} of shape {tuple(shape)}. Pass one "
+                f"column, such as {_column_hint(X, name)}."
+            )
+        if hasattr(X, "columns"):  # pandas or polars: a frame iterates its columns
+            first, second = (X[column].to_numpy() for column in X.columns)
+            return list(zip(first.tolist(), second.tolist(), strict=True))
+        return [tuple(row) for row in np.asarray(X).tolist()]
+    if shape is not None and len(shape) != 1:
+        raise ValueError(
+            f"{name!r} must be one-dimensional texts or two columns of text pairs, "
+            f"got {type(X).__name__} of shape {tuple(shape)}. {_HINT}"
+        )
+    if isinstance(X, list | tuple):
+        return list(X)
+    # Of pandas and polars, pyarrow and NumPy.
+    for name_of_list in ("to_list", "to_pylist", "tolist"):
+        if hasattr(X, name_of_list):
+            return getattr(X, name_of_list)()
+    if hasattr(X, "batches"):  # a TextPool
+        return [text for texts in X.batches() for text in texts]
+    if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict):
+        return [X[i] for i in range(len(X))]
     raise TypeError(
-        f"{name!r} must be positions in X or a boolean mask over it, got a pandas "
-        f"{type(candidates).__name__}, which holds labels of rows. Pass "
-        f"X.index.get_indexer({name}), or {name}.to_numpy() if these are positions."
+        f"{name!r} must be a sequence of texts, got {type(X).__name__}. {_HINT}"
     )
 
 
-def check_picks(picks, n_queries, n_candidates, name):
-    """Return the output of a strategy as positions, (n,) of int.
+def _column_hint(X, name):
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of pyarrow
+    if columns is None:
+        return f"{name}[:, 0]"
+    return f"{name}[{brief(columns[0])}]" if len(columns) else f"{name}['text']"
 
-    Raise a ValueError, with the name of the strategy, unless these are `n` different
-    positions below `n_candidates`.
+
+def _is_pair(item):
+    is_sequence = isinstance(item, tuple | list | np.ndarray) and len(item) == 2
+    return is_sequence and isinstance(item[0], str) and isinstance(item[1], str)
+
+
+def _refuse_items(items, name):
+    """Raise a TypeError that names the first positions of wrong items.
+
+    These are the items that are no texts, or no pairs where most texts are in pairs.
     """
-    picks = np.asarray(picks if hasattr(picks, "__len__") else list(picks))
-    fault = None
-    if picks.ndim != 1 or picks.dtype.kind not in "iu":
-        fault = f"an array of shape {picks.shape} and dtype {picks.dtype}"
-    elif picks.shape[0] != n_queries:
-        fault = f"{picks.shape[0]} of them"
-    elif ((picks < 0) | (picks >= n_candidates)).any():
-        fault = f"{picks[(picks < 0) | (picks >= n_candidates)][0]}"
-    elif np.unique(picks).shape[0] != n_queries:
-        fault = "a position more than once"
-    if fault:
-        raise ValueError(
-            f"strategy {name!r} must select {n_queries} different positions in "
-            f"[0, {n_candidates}), got {fault}. Repair its select(view, n_queries)."
-        )
-    return picks.astype(np.intp)
+    texts = [isinstance(item, str) for item in items]
+    pairs = list(map(_is_pair, items))
+    good, expected, other = texts, "a str", "a pair of str"
+    if sum(pairs) > sum(texts):
+        good, expected, other = pairs, other, expected
+    bad = [i for i, is_good in enumerate(good) if not is_good]
+    shown = list_some(bad, show=lambda i: f"{i} ({type(items[i]).__name__})")
+    raise TypeError(
+        f"every item of {name!r} must be {expected}, or every item {other}; got "
+        f"something else at {len(bad)} of {len(items)} positions: {shown}. "
+        "Drop or fill missing texts; an empty string is allowed."
+    )
+
+
+class BlockRows:
+    """Rows of a dask array as ndarrays. The block that was read last is kept.
+
+    So a block is computed once, though slices of it are read one after the other.
+    """
+
+    def __init__(self, X):
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self._stops = np.cumsum(X.chunks[0])
+        self._last = None, None  # a block's number and rows
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._read_slice(start, stop)
+            key = range(start, stop, step)
+        key = np.asarray(key)
+        if key.ndim == 0:
+            return self[key[None]][0]
+        positions = np.flatnonzero(key) if key.dtype == bool else key.astype(np.intp)
+        rows, places = np.unique(positions % len(self), return_inverse=True)
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+            return self._read_slice(rows[0], rows[-1] + 1)[places]
+        return self._read_rows(rows)[places]
+
+    def _read_slice(self, start, stop):
+        if start >= stop:
+            return np.empty((0, self.shape[1]), self.dtype)
+        first, last = np.searchsorted(self._stops, [start, stop - 1], side="right")
+        if first == last != self._last[0] and stop - start < FEW_OF_BLOCK:
+            return self._compute(slice(start, stop))
+        parts = []
+        for number in range(first, last + 1):
+            begin, block = self._read_block(number)
+            parts.append(block[max(start - begin, 0) : stop - begin])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _read_rows(self, rows):
+        """Return rows at ascending positions (p,)."""
+        numbers = np.searchsorted(self._stops, rows, side="right")
+        touched = np.unique(numbers)
+        if len(rows) < FEW_OF_BLOCK * len(touched):
+            return self._compute(rows)
+        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        for number in touched:
+            begin, block = self._read_block(number)
+            mine = numbers == number
+            found[mine] = block[rows[mine] - begin]
+        return found
+
+    def _read_block(self, number):
+        """Return the position of a block's first row, and its rows."""
+        stop = self._stops[number]
+        start = stop - self.X.chunks[0][number]
+        known, rows = self._last  # one reference, as threads replace it
+        if known != number:
+            rows = self._compute(slice(start, stop))
+            self._last = number, rows
+        return start, rows
+
+    def _compute(self, key):
+        rows = np.asarray(np.asarray(self.X[key]), self.dtype, order="C").view()
+        rows.flags.writeable = False  # it may be the array that the user has
+        return rows

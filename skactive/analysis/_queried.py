@@ -13,9 +13,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._math._neighbors import nearest
 from .._utils._chunks import as_floats, chunk_size, chunks
-from .._utils._containers import as_positions, count_items
+from .._utils._containers import count_items
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._labels import as_labels
+from .._utils._positions import as_positions
 from .._utils._sklearn import Interval, validate_params
 from ..simulation import Run
 from ._curves import Runs, as_runs, pair_runs, spread

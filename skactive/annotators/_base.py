@@ -5,10 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from .._utils._containers import as_list, refuse_unordered
+from .._utils._containers import as_list, as_texts, refuse_unordered
 from .._utils._labels import is_missing
 from .._utils._plugins import ANNOTATORS, find, load, make
-from .._utils._texts import as_texts
 
 
 @runtime_checkable

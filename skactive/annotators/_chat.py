@@ -12,11 +12,10 @@ from os import PathLike
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._utils._containers import as_list, refuse_unordered
+from .._utils._containers import as_list, as_texts, refuse_unordered
 from .._utils._format import progress_bar, warn_caller
 from .._utils._repeatable import StoppedError, map_in_daemons
 from .._utils._sklearn import Interval, validate_parameter_constraints
-from .._utils._texts import as_texts
 from ._base import check_name, read_texts
 from ._cache import AnswerCache
 from ._replies import find_confidence, find_label

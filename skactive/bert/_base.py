@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._module import choose_device
 from .._encoders._pretrained import open_checkpoint
+from .._utils._containers import as_texts
 from .._utils._repeatable import base_seed, fork_torch
 from .._utils._sklearn import (
     MOST,
@@ -30,7 +31,6 @@ from .._utils._sklearn import (
     check_count,
     tag_text_transformer,
 )
-from .._utils._texts import as_texts
 from ._fitting import make_net, read_with, train
 
 

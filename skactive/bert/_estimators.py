@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._surprisal import SurprisalMixin
 from .._math._scores import tune_thresholds
+from .._utils._containers import as_texts
 from .._utils._labels import as_labels, check_classes
 from .._utils._sklearn import (
     Interval,
@@ -24,7 +25,6 @@ from .._utils._sklearn import (
     check_sample_weight,
     fit_context,
 )
-from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Objective
 

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 
 from .._encoders._module import choose_device, choose_precision
 from .._encoders._pretrained import open_checkpoint
+from .._utils._containers import refuse_surrogates
 from .._utils._repeatable import (
     base_seed,
     fork_torch,
@@ -22,7 +23,6 @@ from .._utils._repeatable import (
     round_seed,
 )
 from .._utils._sklearn import check_sample_weight
-from .._utils._texts import refuse_surrogates
 
 # Fewest optimizer steps of `max_epochs="auto"`, see
 # docs/results/few_label_fine_tuning.md.

@@ -8,7 +8,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from .._math._calibration import assign_folds
-from .._utils._containers import NothingToAskError, count_items, take_rows
+from .._utils._containers import (
+    NothingToAskError,
+    count_items,
+    drop_known_texts,
+    take_rows,
+)
 from .._utils._labels import as_labels, marginals
 from .._utils._pipelines import (
     computes_features,
@@ -21,7 +26,6 @@ from .._utils._pipelines import (
 )
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import num_samples
-from .._utils._texts import drop_known_texts
 
 _N_SPLITS = 5
 _N_REST = 1000  # unlabeled items that are predicted

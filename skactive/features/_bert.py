@@ -16,6 +16,7 @@ from sklearn.base import (
 from .._encoders._store import FeatureStore, open_store
 from .._encoders._surprisal import SurprisalMixin
 from .._encoders._tokens import make_reader
+from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
@@ -23,7 +24,6 @@ from .._utils._sklearn import (
     tag_text_transformer,
     validate_params,
 )
-from .._utils._texts import as_texts, refuse_surrogates
 from ._encoding import EncodingRun
 from ._folder import FOLDER_PARAMS, write_features
 from ._precomputed import PrecomputedFeatures

@@ -32,9 +32,9 @@ from .._storage._fingerprint import find_changes, hash_items
 from .._storage._hash_index import HashIndex
 from .._storage._mapped import Blocks, FileRows, clip_to, open_array
 from .._utils._chunks import chunk_size
+from .._utils._containers import as_texts
 from .._utils._format import progress_bar
 from .._utils._sklearn import Interval, StrOptions
-from .._utils._texts import as_texts
 
 _FORMAT = 1
 MANIFEST, KEYS = "manifest.json", "keys.npy"

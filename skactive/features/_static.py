@@ -21,6 +21,7 @@ from sklearn.base import (
 
 from .._storage._mapped import allocate
 from .._utils._chunks import LARGE
+from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._format import progress_bar
 from .._utils._sklearn import (
     Interval,
@@ -29,7 +30,6 @@ from .._utils._sklearn import (
     tag_text_transformer,
     validate_params,
 )
-from .._utils._texts import as_texts, refuse_surrogates
 from ._folder import FOLDER_PARAMS, write_features
 from ._precomputed import PrecomputedFeatures
 

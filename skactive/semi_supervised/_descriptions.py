@@ -12,7 +12,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import assign_folds
-from .._utils._containers import concatenate, count_items, read_items, take_rows
+from .._utils._containers import (
+    as_texts,
+    concatenate,
+    count_items,
+    read_items,
+    take_rows,
+)
 from .._utils._format import brief
 from .._utils._labels import as_labels
 from .._utils._pipelines import (
@@ -32,7 +38,6 @@ from .._utils._sklearn import (
     fit_context,
     naming,
 )
-from .._utils._texts import as_texts
 from ..linear_model import (
     agreement,
     held_out_loss,

@@ -13,7 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._math._calibration import assign_folds, calibrate
-from .._utils._containers import concatenate, count_items, read_items, take_rows
+from .._utils._containers import (
+    concatenate,
+    count_items,
+    read_items,
+    read_unlabeled,
+    take_rows,
+)
 from .._utils._labels import as_labels, check_classes, check_one_label
 from .._utils._linear import (
     boundary_distance,
@@ -38,7 +44,6 @@ from .._utils._sklearn import (
     fit_context,
     naming,
 )
-from .._utils._texts import read_unlabeled
 from ..linear_model import FewLabelClassifier
 
 _PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.base import clone
 
-from .._utils._containers import NothingToAskError, check_picks, take_rows
+from .._utils._containers import NothingToAskError, drop_known_texts, take_rows
 from .._utils._labels import same_label
 from .._utils._pipelines import (
     computes_features,
@@ -15,8 +15,8 @@ from .._utils._pipelines import (
     split_estimator,
     takes_unlabeled,
 )
+from .._utils._positions import check_picks
 from .._utils._repeatable import start_in_background, synchronized
-from .._utils._texts import drop_known_texts
 from ._labels import describe_now, indicate
 
 

@@ -16,6 +16,7 @@ from .._storage._hash_index import HashIndex, small_int
 from .._utils._containers import (
     as_container,
     as_list,
+    as_texts,
     concatenate,
     count_items,
     read_items,
@@ -24,7 +25,6 @@ from .._utils._containers import (
 )
 from .._utils._format import brief, reprs
 from .._utils._repeatable import round_rng
-from .._utils._texts import as_texts
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, Self
 
-from .._utils._containers import check_n_queries
 from .._utils._labels import predict_labels
+from .._utils._positions import check_n_queries
 from .._utils._repeatable import synchronized
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
 from ..estimation import (

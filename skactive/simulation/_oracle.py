@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils._containers import as_positions, count_items, take_rows
+from .._utils._containers import count_items, take_rows
 from .._utils._labels import as_labels
+from .._utils._positions import as_positions
 from .._utils._repeatable import base_seed, round_rng
 from .._utils._sklearn import Interval, check_count, validate_params
 

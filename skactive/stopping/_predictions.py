@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import cohen_kappa_score
 
 from .._math._scores import entropy
-from .._utils._containers import as_positions, count_items, take_rows
+from .._utils._containers import count_items, take_rows
 from .._utils._labels import is_multi_label, marginals
 from .._utils._pipelines import split_estimator
+from .._utils._positions import as_positions
 from .._utils._repeatable import base_seed, round_rng
 from .._utils._sklearn import Interval
 from ._base import StoppingRule

@@ -15,8 +15,8 @@ from sklearn.preprocessing import normalize
 from .._math._clustering import draw_spread, nearest_to_centers
 from .._math._scores import top_n
 from .._utils._chunks import float_rows
-from .._utils._containers import check_picks
 from .._utils._labels import CLASSES, SINGLE_LABEL, TARGETS, find_target
+from .._utils._positions import check_picks
 from .._utils._sklearn import POSITIVE_INT, HasMethods, Interval, RealNotInt, StrOptions
 from ..registry import Strategy, requires_for, resolve
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from .._utils._containers import as_texts
 from .._utils._labels import is_missing, is_names
-from .._utils._texts import as_texts
 from ._strategy_cases import ensure
 
 

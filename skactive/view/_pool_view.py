@@ -11,8 +11,8 @@ from scipy import sparse
 
 from .._math._k_center import NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
-from .._utils._chunks import LazyRows, as_floats, is_dask, lazy_rows, map_rows
-from .._utils._containers import take_rows
+from .._utils._chunks import LazyRows, as_floats, lazy_rows, map_rows
+from .._utils._containers import is_dask, take_rows
 from .._utils._linear import boundary_distance, gradient_factors
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples

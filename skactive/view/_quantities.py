@@ -9,16 +9,8 @@ from scipy.special import expit
 from sklearn.base import is_regressor
 
 from .._math import _scores
-from .._utils._chunks import (
-    LARGE,
-    BlockRows,
-    LazyRows,
-    chunk_size,
-    concatenate_chunks,
-    float_rows,
-    is_dask,
-)
-from .._utils._containers import take_rows
+from .._utils._chunks import LARGE, LazyRows, chunk_size, concatenate_chunks, float_rows
+from .._utils._containers import BlockRows, is_dask, take_rows
 from .._utils._labels import TARGETS, find_target, marginals
 from .._utils._linear import check_boundary, check_gradient_factors
 from .._utils._pipelines import makes_features, split_estimator

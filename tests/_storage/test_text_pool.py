@@ -17,8 +17,13 @@ from skactive._storage._text_file import (
     TextFile,
 )
 from skactive._storage._text_pool import TextPool
-from skactive._utils._containers import concatenate, snapshot, take_rows
-from skactive._utils._texts import as_texts, drop_known_texts
+from skactive._utils._containers import (
+    as_texts,
+    concatenate,
+    drop_known_texts,
+    snapshot,
+    take_rows,
+)
 
 N = 2 * BLOCK_ROWS + 100  # three blocks
 TEXTS = [f"text {i} {'é' * (i % 7)}" for i in range(N)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skactive._utils._containers import as_positions
+from skactive._utils._positions import as_positions
 from skactive._utils._repeatable import round_rng
 from skactive._utils._sklearn import check_count
 

@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from skactive import ActiveLearner, get_strategy
 from skactive._utils import _chunks
-from skactive._utils._chunks import BlockRows, LazyRows, is_dask, lazy_rows
-from skactive._utils._containers import take_rows
+from skactive._utils._chunks import LazyRows, lazy_rows
+from skactive._utils._containers import BlockRows, is_dask, take_rows
 from skactive.view import _quantities
 
 da = pytest.importorskip("dask.array")

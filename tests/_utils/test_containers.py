@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skactive._utils._texts import as_texts
+from skactive._utils._containers import as_texts
 
 TEXTS = ["first", "", "third ü"]
 PAIRS = [("a", "b"), ("c", ""), ("e", "f")]
