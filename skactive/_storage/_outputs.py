@@ -26,7 +26,8 @@ def write_own(path, write, known=None, mode=0o666):
     """
     path = Path(path)
     try:
-        with _stage(path) as staged:
+        with stage(path, f"the writing of {str(path)!r}") as folder:
+            staged = folder / path.name
             write(staged)
             if (granted := os.stat(staged).st_mode) & 0o777 & ~mode:
                 with suppress(PermissionError):  # a disk without permissions
@@ -112,29 +113,47 @@ def _is_known(path, digests):
 
 
 @contextmanager
-def _stage(path):
-    """Yield a path of the same name in a folder that only its owner opens."""
-    _sweep(path)
+def stage(path, what, restore=lambda folder: None):
+    """Yield a new folder next to `path` that only its owner opens, removed at the end.
+
+    What killed processes left of the same path is removed first. `restore(folder)`,
+    before each removal, can put something back. Errors name `what` is under way.
+    """
+    sweep(path, restore)
     folder = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     lock = None
     try:
         folder.mkdir(0o700)
         if _files.FileLock is not None:
-            lock = Lock(folder / "lock", f"the writing of {str(path)!r}")
-        yield folder / path.name
+            lock = Lock(folder / "lock", what)
+        yield folder
     finally:
-        _remove(folder, lock)
+        _remove(folder, lock, restore)
 
 
-def _sweep(path):
-    """Remove what killed processes left of the same file."""
-    found = path.parent.glob(f".{escape(path.name)}.????????.tmp")
-    for folder in found if _files.FileLock is not None else ():
-        with suppress(LockedError, OSError):  # one that is under way
-            _remove(folder, Lock(folder / "lock", ""))
+def sweep(path, restore=lambda folder: None):
+    """Remove what killed processes left next to `path`; see :func:`stage`."""
+    left = path.parent.glob(f".{escape(path.name)}.????????.tmp")
+    for folder in left if _files.FileLock is not None else ():
+        try:
+            lock = Lock(folder / "lock", "")
+        except (LockedError, OSError):
+            continue  # one that is under way
+        _remove(folder, lock, restore)
 
 
-def _remove(folder, lock):
-    if lock is not None:
-        lock.release()
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder, lock, restore, again=True):
+    """Remove a staged folder, even if the user interrupts this once."""
+    try:
+        restore(folder)
+        if lock is not None:
+            lock.release()
+        shutil.rmtree(folder, ignore_errors=True)
+    except BaseException as exc:
+        if again:
+            _remove(folder, lock, restore, again=False)
+        first = exc
+        while isinstance(first, OSError):  # shutil may close a folder twice
+            first = first.__context__
+        if first is not None:
+            raise first from None

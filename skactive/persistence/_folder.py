@@ -4,14 +4,13 @@ import json
 import os
 import re
 import shutil
-import uuid
 from contextlib import contextmanager
-from glob import escape
+from functools import partial
 from pathlib import Path
 
-from .._storage._files import Lock, LockedError, sync_folder
+from .._storage._files import sync_folder
 from .._storage._fingerprint import collect_versions, warn_of_versions
-from .._storage._outputs import hash_file
+from .._storage._outputs import hash_file, stage, sweep
 
 OBJECT_FILE = "object.json"
 # A library might load these from a folder; `save` never writes them.
@@ -224,7 +223,7 @@ MANIFEST = "manifest.json"
 FORMAT = "skactive"
 FORMAT_VERSION = 1
 CARD, _HUB_FILES = "README.md", ".cache/huggingface/"
-_LOCK, _NEW, _OLD = "lock", "new", "old"  # in the temporary folder
+_NEW, _OLD = "new", "old"  # in the temporary folder
 
 
 @contextmanager
@@ -235,14 +234,11 @@ def new_folder(folder, overwrite):
     a folder that was written this way.
     """
     target = Path(os.path.realpath(os.path.expanduser(folder)))
-    _sweep(target)
+    restore = partial(_restore, target=target)
+    sweep(target, restore)
     _check_target(target, overwrite)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
-    lock = None
-    try:
-        temporary.mkdir()
-        lock = Lock(temporary / _LOCK, f"the save to {os.fspath(target)!r}")
+    with stage(target, f"the save to {os.fspath(target)!r}", restore) as temporary:
         new = temporary / _NEW
         new.mkdir()
         yield target, new
@@ -253,8 +249,6 @@ def new_folder(folder, overwrite):
             os.rename(target, temporary / _OLD)
         os.rename(new, target)
         sync_folder(target.parent)
-    finally:
-        _remove(temporary, target, lock)
 
 
 def _keep_card(old, new):
@@ -264,35 +258,10 @@ def _keep_card(old, new):
         shutil.copyfile(card, new / CARD)
 
 
-def _remove(temporary, target, lock, again=True):
-    """Remove a temporary folder, even if the user interrupts this once.
-
-    A save that ended between its two renames gets its target back first.
-    """
-    try:
-        if (temporary / _OLD).exists() and not target.exists():
-            os.rename(temporary / _OLD, target)
-        if lock is not None:
-            lock.release()
-        shutil.rmtree(temporary, ignore_errors=True)
-    except BaseException as exc:
-        if again:
-            _remove(temporary, target, lock, again=False)
-        first = exc
-        while isinstance(first, OSError):  # shutil may close a folder twice
-            first = first.__context__
-        if first is not None:
-            raise first from None
-
-
-def _sweep(target):
-    """Remove what killed saves to the same target left."""
-    for temporary in target.parent.glob(f".{escape(target.name)}.????????.tmp"):
-        try:
-            lock = Lock(temporary / _LOCK, "")
-        except (LockedError, OSError):
-            continue  # a save that is under way
-        _remove(temporary, target, lock)
+def _restore(temporary, target):
+    """Put the target back that a save ended between its two renames left."""
+    if (temporary / _OLD).exists() and not target.exists():
+        os.rename(temporary / _OLD, target)
 
 
 def _check_target(target, overwrite):
@@ -392,7 +361,9 @@ def open_folder(folder):
     """
     root = Path(os.path.realpath(os.path.expanduser(folder)))
     if not root.exists():
-        _sweep(root)  # a save may have been killed between its two renames
+        sweep(
+            root, partial(_restore, target=root)
+        )  # a save may have been killed between its two renames
     if not root.is_dir():
         raise FileNotFoundError(
             f"'folder' must be what skactive.save wrote, got {os.fspath(root)!r}, "
