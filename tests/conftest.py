@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config, items):
     kept, dropped = [], []
     for item in items:
         if item.nodeid.split("[")[0] in long_tests:
-            item.add_marker("fuzz")
+            item.add_marker("long")
         names = {mark.name for mark in item.iter_markers()}
         (dropped if names & hidden else kept).append(item)
     config.hook.pytest_deselected(items=dropped)

@@ -91,6 +91,7 @@ def test_k_means_is_about_as_good_as_scikit_learn_at_its_end():
     assert np.mean(ours) < 1.02 * np.mean(theirs)
 
 
+@pytest.mark.long
 @each_kind
 @pytest.mark.usefixtures("small_samples")
 def test_k_means_on_a_sample_labels_every_row(convert):
@@ -213,6 +214,7 @@ def test_the_rows_stay_as_they_were(convert):
     assert_array_equal(now, X)
 
 
+@pytest.mark.long
 def test_memory_stays_below_that_of_the_rows(monkeypatch):
     X = make_rng().random((300_000, 32), dtype=np.float32)
     size = clustering.chunk_size
@@ -308,6 +310,7 @@ def test_a_few_centres_at_a_time_still_share_no_row(monkeypatch):
     assert sorted(rows) == sorted(nearest)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.usefixtures("small_chunks")
 def test_copies_of_a_row_are_equally_likely(dtype):
@@ -343,6 +346,7 @@ def test_distances_without_a_number_are_an_error(value):
         nearest_rows(X, np.zeros((3, 2), dtype=np.float32), make_rng())
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(
     rows=st.lists(st.tuples(*[st.integers(-3, 3)] * 2), min_size=1, max_size=25),
@@ -367,6 +371,7 @@ def test_any_rows_have_clusters_and_distinct_nearest_rows(rows, k, seed, kind):
     assert distances[found, np.arange(k)].min() == pytest.approx(best, abs=1e-2)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 99), k=st.integers(2, 7))
 def test_separated_blobs_are_found_in_any_order_of_the_rows(seed, k):

@@ -34,6 +34,7 @@ def assert_is_settled(X, medoids, labels, distances):
         assert_allclose(own, min(sums), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.booleans())
 def test_medoids_are_settled_by_all_pairs_of_rows(seed, k, doubled):
@@ -95,6 +96,7 @@ def test_a_sample_ends_at_the_medoids_of_all_rows():
         assert_array_equal(X[medoid], rows[away.argmin()])
 
 
+@pytest.mark.long
 def test_neither_threads_nor_chunks_change_the_answer(monkeypatch):
     X, _ = groups(300)
     for convert in (np.asarray, sparse.csr_array):

@@ -125,6 +125,7 @@ def test_the_rest_is_random_when_all_is_covered(monkeypatch):
     assert np.bincount(firsts).min() > 35
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", [draw, draw_grid])
 def test_picks_do_not_depend_on_the_blocks_or_threads(monkeypatch, values):
     X = values(1200, 4, 0, np.float32)

@@ -46,6 +46,7 @@ def searched(monkeypatch):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dtype", "k"),
     [
@@ -164,6 +165,7 @@ def learners(strategy):
     return learner.fit(X[start], y[start]), X, y, start
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "batch_size"),
     [

@@ -42,6 +42,7 @@ def counted(monkeypatch):
     return work
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize(
     ("dtype", "offset", "n_jobs"),
@@ -136,6 +137,7 @@ def test_other_features_of_the_same_pool_are_seen():
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [1, 5, 70])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("kind", ["normal", "grid"])
@@ -170,6 +172,7 @@ def ask(learner, X, rest):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("front", [False, True])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_a_loop_asks_what_it_would_ask_without(front, metric, counted):

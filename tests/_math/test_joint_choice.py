@@ -65,6 +65,7 @@ def looked(monkeypatch):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pool", [disagree, draw])
 @pytest.mark.parametrize(("k", "b", "share"), [(2, 10, 0.5), (3, 7, 0.6), (7, 4, 0.8)])
 def test_looking_at_few_candidates_finds_what_looking_at_all_finds(
@@ -84,6 +85,7 @@ def test_looking_at_few_candidates_finds_what_looking_at_all_finds(
         assert_allclose(lazy[1], eager[1], atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_shortlist_finds_what_looking_at_all_finds(looked, monkeypatch):
     losses = []
     for seed in range(6):
@@ -99,6 +101,7 @@ def test_a_shortlist_finds_what_looking_at_all_finds(looked, monkeypatch):
     assert np.mean(losses) < 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_samples", [30, 10**6])
 @pytest.mark.parametrize("working_bytes", [1, 5000, 2**30])
 def test_working_memory_changes_nothing(n_samples, working_bytes):
@@ -173,6 +176,7 @@ def test_where_nothing_can_be_told_anything_is_chosen(t):
     assert_allclose(information, 0, atol=1e-12)
 
 
+@pytest.mark.long
 def test_equal_candidates_are_chosen_equally_often():
     draws = np.repeat(draw(1, 4, 3), 6, axis=0)
     counts = np.zeros(6, dtype=int)
@@ -204,6 +208,7 @@ def test_the_draws_stay_as_they_were():
     assert_array_equal(draws, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, 7])
 def test_probabilities_of_zero_and_one_are_ordinary(k):
     draws = np.eye(k)[np.random.default_rng(0).integers(k, size=(12, 9))]

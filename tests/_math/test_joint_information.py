@@ -43,6 +43,7 @@ def test_independent_items_add_up():
     assert joint_information(np.array([first, second])) == pytest.approx(math.log(4))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("m", "k"), [(11, 2), (5, 7)])
 def test_the_sampled_information_comes_to_the_exact_one(m, k):
     draws = draw(m, 12, k, concentration=2.0)
@@ -75,6 +76,7 @@ def test_a_large_batch_tells_no_more_than_there_is():
 # The sample of configurations
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draws", [1500, pytest.param(4000, marks=pytest.mark.slow)])
 def test_thinning_keeps_every_sum_right_on_average(draws):
     values = np.random.default_rng(0).gamma(0.3, size=60)
@@ -118,6 +120,7 @@ def some_draws(draw):
     return np.where(rng.random((n, 1, 1)) < 0.3, certain, rows)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(draws=some_draws(), n_samples=st.sampled_from([1, 4, 4096]))
 def test_the_information_stays_in_its_bounds(draws, n_samples):

@@ -71,6 +71,7 @@ def choose(X, b, seed=0, **kwargs):
 blocks = st.tuples(st.integers(1, 60), st.integers(1, 20))
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
@@ -105,6 +106,7 @@ def test_one_row_far_out_does_not_make_the_other_picks_random(far, known):
         assert choose(X, 20, seed, labeled=labeled, **known) == loop(table, 41, 20)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**16),

@@ -64,6 +64,7 @@ def test_neighbors_are_those_of_a_full_sort_whatever_the_blocks(
     assert_allclose(found[0], expected[0], rtol=1e-6)
 
 
+@pytest.mark.long
 @each_dtype
 @pytest.mark.parametrize("blocks", [(1, 1), (7, 13), (1024, 64), (1024, 2048)])
 def test_the_bits_do_not_depend_on_the_blocks(monkeypatch, blocks, dtype):

@@ -179,6 +179,7 @@ def as_proba(rows):
     return rows / rows.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(rows=weights, data=st.data())
 def test_permuting_rows_permutes_the_measures(rows, data):
@@ -189,6 +190,7 @@ def test_permuting_rows_permutes_the_measures(rows, data):
         assert_allclose(measure(proba[order]), measure(proba)[order], atol=1e-14)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(rows=weights, data=st.data())
 def test_the_order_of_the_classes_does_not_matter(rows, data):
@@ -198,6 +200,7 @@ def test_the_order_of_the_classes_does_not_matter(rows, data):
         assert_allclose(measure(proba[:, order]), measure(proba), atol=1e-14)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(rows=weights)
 def test_every_measure_stays_in_its_range(rows):
@@ -300,6 +303,7 @@ def test_draws_may_be_read_only_and_stay_as_they_were():
     assert_array_equal(draws, before)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(rows=weights, data=st.data())
 def test_mutual_information_stays_in_its_range(rows, data):

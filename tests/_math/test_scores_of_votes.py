@@ -92,6 +92,7 @@ def test_a_small_disagreement_is_not_lost():
     assert kl_to_mean(proba)[0] == pytest.approx(d**2 / (2 * p * (1 - p)), rel=1e-1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", PROBA_MEASURES)
 @given(seed=st.integers(0, 1000), t=st.integers(1, 5), k=st.integers(2, 7))
 def test_order_of_members_classes_and_items_does_not_matter(measure, seed, t, k):
@@ -104,6 +105,7 @@ def test_order_of_members_classes_and_items_does_not_matter(measure, seed, t, k)
     assert (kl_to_mean(proba) <= np.log(min(t, k)) + 1e-12).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", VOTE_MEASURES)
 @given(seed=st.integers(0, 1000), t=st.integers(1, 9), k=st.integers(2, 7))
 def test_the_same_split_of_votes_is_a_tie_to_the_last_bit(measure, seed, t, k):

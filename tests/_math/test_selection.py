@@ -124,6 +124,7 @@ def test_every_order_of_a_tie_is_equally_likely():
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, width=32))
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(scores=st.lists(numbers, max_size=30), n=st.integers(0, 35), seed=st.integers(0))
 def test_the_choice_is_what_a_full_sort_finds(scores, n, seed):
@@ -140,6 +141,7 @@ def test_a_single_choice_is_the_first_of_two(scores, seed):
     assert_array_equal(top_n(scores, 1, keys), [first])
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     scores=st.lists(numbers, min_size=1, max_size=30, unique_by=float),
@@ -171,6 +173,7 @@ def chances(weights, n):
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "coldness", "weight"),
     [

@@ -130,6 +130,7 @@ def test_the_diagonal_is_known_without_the_matrix(k, intercept, kind):
     assert_allclose(hessian._diagonal.ravel(), np.diag(hessian.to_dense()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("k", [1, 3])

@@ -17,6 +17,7 @@ def best_f1(p, y):
     return max(f1_score(y, p > t, zero_division=0) for t in every_threshold(p))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("decimals", [1, 8])  # with ties, and without

@@ -58,6 +58,7 @@ os.kill(os.getpid(), 9)
     assert set(os.listdir(tmp_path)) <= {"lock"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_forked_child_does_not_release_the_lock_of_its_parent(kind, tmp_path):

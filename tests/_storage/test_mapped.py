@@ -18,6 +18,7 @@ def test_an_array_is_mapped_and_cannot_be_written(tmp_path):
         found[0] = 1
 
 
+@pytest.mark.long
 def test_each_flip_in_a_header_opens_or_is_a_value_error(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(12.0))

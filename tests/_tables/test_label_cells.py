@@ -28,6 +28,7 @@ def _columns(form):
     return {"y": cells if form == "lists" else [json.dumps(row) for row in cells]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".xlsx"])
 @pytest.mark.parametrize("form", ["columns", "joined", "lists", "json"])
 def test_every_form_gives_the_same_indicator_matrix(tmp_path, form, suffix):

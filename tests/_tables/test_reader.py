@@ -27,6 +27,7 @@ def test_columns_are_found_without_comparing_each_with_each(n):
     assert Name.n_compared < 10 * n
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".xlsx"])
 def test_the_columns_of_a_table_are_looked_up_once(tmp_path, monkeypatch, suffix):
     pd = pytest.importorskip("pandas")

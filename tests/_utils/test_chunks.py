@@ -131,6 +131,7 @@ def test_only_files_mapped_for_reading_are_released(mapped, tmp_path):
         assert (rows[7] == 1).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["margin", "entropy", "badge", "coreset"])
 def test_picks_from_a_file_are_those_from_memory(mapped, name, monkeypatch):
     X, on_disk = mapped

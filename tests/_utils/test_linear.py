@@ -66,6 +66,7 @@ def by_repr(models):
 # Gradient factors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", LOADERS)
 @pytest.mark.parametrize("model", **by_repr(LOGISTIC))
 def test_residuals_are_probabilities_less_the_predicted_class(model, k):
@@ -180,6 +181,7 @@ def test_models_without_a_linear_log_loss_are_refused(model, message):
 # Distance to the boundary
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("model", **by_repr(LINEAR))
 def test_the_nearest_other_prediction_is_just_that_far(model, k):
@@ -197,6 +199,7 @@ def test_the_nearest_other_prediction_is_just_that_far(model, k):
         assert (model.predict(x + beyond * circle) != own).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", LOADERS)
 @pytest.mark.parametrize("model", **by_repr(LINEAR))
 def test_sparse_and_float32_and_threads_agree(model, k):

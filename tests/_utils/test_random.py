@@ -34,6 +34,7 @@ def test_none_does_not_read_the_global_generator():
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
 
+@pytest.mark.long
 def test_fork_torch_puts_the_generator_back():
     torch = pytest.importorskip("torch")
     before = torch.random.get_rng_state()

@@ -93,6 +93,7 @@ def test_the_widened_level_is_hesterbergs():
     assert_allclose(widened_tail(0.95, 10**7), 0.025, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_bootstrap_of_many_normal_runs_is_the_analytic_interval():
     values = np.random.default_rng(0).normal(5, 2, size=(400, 1))
     low, high = bootstrap_mean(values, 0.95, 20000, 0)
@@ -100,6 +101,7 @@ def test_bootstrap_of_many_normal_runs_is_the_analytic_interval():
     assert_allclose([low[0], high[0]], values.mean() + half * np.array([-1, 1]), 2e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "least"), [(5, 0.90), (10, 0.92), (20, 0.93)])
 def test_bootstrap_covers_the_mean_as_often_as_it_says(n, least):
     rng = np.random.default_rng(0)
@@ -110,6 +112,7 @@ def test_bootstrap_covers_the_mean_as_often_as_it_says(n, least):
     assert least <= covered <= 0.97
 
 
+@pytest.mark.long
 def test_bootstrap_of_a_difference():
     rng = np.random.default_rng(0)
     a, b = rng.normal(3, 1, size=(300, 1)), rng.normal(1, 2, size=(200, 1))

@@ -74,6 +74,7 @@ def test_noise_leaves_it_undecided_and_names_the_runs_needed():
     assert shown in str(found)
 
 
+@pytest.mark.long
 def test_the_runs_needed_decide_in_80_percent():
     # Six differences whose mean and standard deviation are the true ones.
     spread = np.array([-1.5, -0.9, -0.3, 0.3, 0.9, 1.5])
@@ -100,6 +101,7 @@ def test_few_runs_never_decide(n, m):
     assert str(found).startswith("Undecided: more seeds needed\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [80, pytest.param(200, marks=pytest.mark.slow)])
 def test_without_a_difference_it_rarely_pays(n):
     verdicts = [

@@ -183,6 +183,7 @@ def test_one_seed_has_no_interval():
     assert np.isnan([many.low, many.high]).all()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_intervals_match_a_bootstrap_by_hand(paired):
@@ -220,6 +221,7 @@ def test_pairs_with_the_same_noise_give_a_narrow_interval():
     assert unpaired.high - unpaired.low > 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [40, pytest.param(300, marks=pytest.mark.slow)])
 def test_the_interval_holds_the_truth(n):
     hits = 0

@@ -163,6 +163,7 @@ def computed(monkeypatch):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("freeze", [slow(2), "all"])
 def test_each_text_goes_below_the_cut_once(tiny_bert, computed, freeze):
     model = classifier(tiny_bert, freeze=freeze, max_epochs=3)
@@ -175,6 +176,7 @@ def test_each_text_goes_below_the_cut_once(tiny_bert, computed, freeze):
     assert sum(computed) == 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [
@@ -213,6 +215,7 @@ def test_pooled_features_of_a_frozen_encoder_depend_on_the_pooling(tiny_bert, co
     assert np.abs(model.transform(X) - first).max() > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("freeze", "texts"), [(0, X), (-1, X), (-3, X)])
 def test_nothing_is_kept_without_a_frozen_bottom(tiny_bert, computed, freeze, texts):
     classifier(tiny_bert, freeze=freeze).fit(texts, Y).predict(texts)
@@ -225,6 +228,7 @@ COMBINED = grid(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("freeze", "head"), COMBINED)
 def test_training_is_the_same_from_a_file(tiny_bert, freeze, head):
     settings = {"freeze": freeze, "head": head}
@@ -235,6 +239,7 @@ def test_training_is_the_same_from_a_file(tiny_bert, freeze, head):
     assert_same_weights(in_memory, mapped)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("freeze", "head"), COMBINED)
 def test_training_is_the_same_without_room(tiny_bert, freeze, head, monkeypatch):
     settings = {"freeze": freeze, "head": head}
@@ -251,6 +256,7 @@ def test_training_is_the_same_without_room(tiny_bert, freeze, head, monkeypatch)
     )
 
 
+@pytest.mark.long
 def test_encoders_that_pad_by_themselves_train_without_the_cache(tiny_encoder):
     model = tiny_encoder("Longformer", attention_window=4)
     with pytest.warns(UserWarning, match="Longformer.* does not have one state per"):
@@ -272,6 +278,7 @@ def test_frozen_dropout_is_on_without_the_cache_only(tiny_bert):
     assert abs(plain[0] - plain[1]) > 1e-4
 
 
+@pytest.mark.long
 def test_pairs_are_kept_as_pairs(tiny_bert, computed):
     pairs = [(text, "a day") for text in X]
     model = classifier(tiny_bert, freeze=2).fit(pairs, Y)

@@ -59,10 +59,12 @@ def test_the_steps_are_the_fewest_whole_epochs_that_suffice():
         assert epochs == 3 or (epochs - 1) * n_batches < enough
 
 
+@pytest.mark.long
 def test_few_labels_train_for_100_steps(tiny_bert):
     assert n_epochs(classifier, tiny_bert, Y, dropout=0.0) == (50, 100)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "y", "n", "batch_size", "expected"),
     [
@@ -85,12 +87,14 @@ def test_all_classes_count_though_some_are_missing(tiny_bert, few_steps):
     assert n_epochs(classifier, tiny_bert, CODES, classes=range(4)) == (6, 12)
 
 
+@pytest.mark.long
 def test_it_is_the_same_training_as_with_that_number(tiny_bert, few_steps):
     params = {"schedule": "linear", "warmup": 0.1}
     model = classifier(tiny_bert, max_epochs="auto", **params).fit(X, Y)
     assert_same_weights(model, classifier(tiny_bert, max_epochs=3, **params).fit(X, Y))
 
 
+@pytest.mark.long
 def test_partial_fit_is_one_epoch_and_a_warm_start_a_whole_training(
     tiny_bert, few_steps
 ):
@@ -103,6 +107,7 @@ def test_partial_fit_is_one_epoch_and_a_warm_start_a_whole_training(
     assert len(model.history_) == 4 + 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("patience", "expected"), [(1, 4 + 1), (2, 8 + 1), (3, 12)])
 def test_early_stopping_waits_for_thirds_of_the_training(
     tiny_bert, few_steps, monkeypatch, patience, expected
@@ -117,6 +122,7 @@ def test_early_stopping_waits_for_thirds_of_the_training(
     assert len(model.fit(X, CODES).history_) == expected
 
 
+@pytest.mark.long
 def test_clones_copies_and_saved_models_keep_it(tiny_bert, few_steps, tmp_path):
     model = classifier(tiny_bert, max_epochs="auto").fit(X, Y)
     assert clone(model).get_params()["max_epochs"] == "auto"

@@ -25,6 +25,7 @@ from ._helpers import (
 # Parameters
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
@@ -217,6 +218,7 @@ def test_a_score_of_one_number_is_refused(tiny_bert):
 # Texts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [

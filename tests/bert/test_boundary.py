@@ -101,6 +101,7 @@ def test_deepfool_is_exact_where_all_is_linear(n_outputs):
         assert found[i].item() == pytest.approx(min(gaps).item(), rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_outputs", [2, 3])
 @pytest.mark.parametrize("seed", [slow(0), slow(1), 2])
 def test_deepfool_is_near_the_least_distance_in_the_plane(n_outputs, seed):
@@ -124,6 +125,7 @@ def test_deepfool_finds_a_curved_boundary():
     np.testing.assert_allclose(found, abs(x.norm(dim=1) - 1), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_labels", "head"),
     grid(
@@ -168,6 +170,7 @@ def through(network, inputs):
     return head.dense[-1](inputs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_labels", "head"),
     grid(
@@ -241,6 +244,7 @@ def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
     np.testing.assert_allclose(trained.boundary_distance(X), expected, rtol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", [*map(slow, ("linear", "cnn")), "mlp", DeepTokens])
 def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     trained = fitted_copy(classifier, tiny_bert, X, THREE, head=head)

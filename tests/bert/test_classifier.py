@@ -30,6 +30,7 @@ INDICATOR = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 0]])[
 # Learning
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pooling", "freeze"),
     grid(
@@ -54,6 +55,7 @@ def test_learns(tiny_encoder, freeze, pooling):
     assert model.history_[-1]["train_loss"] < model.history_[0]["train_loss"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "labels",
     some(
@@ -116,6 +118,7 @@ def test_weights_of_one_are_the_same_as_none(tiny_bert):
     assert_same_weights(weighted, fitted_copy(classifier, tiny_bert, X, Y))
 
 
+@pytest.mark.long
 def test_the_scale_of_weights_does_not_matter(tiny_bert):
     weights = np.array([1.0, 4.0])[CODES]
     first = classifier(tiny_bert).fit(X, Y, sample_weight=weights)
@@ -124,6 +127,7 @@ def test_the_scale_of_weights_does_not_matter(tiny_bert):
     )
 
 
+@pytest.mark.long
 def test_texts_of_weight_zero_teach_nothing(tiny_encoder):
     settings = {"max_epochs": 12, "lr": 3e-3, "dropout": 0.0}
     weights = np.where(np.arange(len(X)) < 12, 1.0, 0.0)
@@ -134,6 +138,7 @@ def test_texts_of_weight_zero_teach_nothing(tiny_encoder):
     np.testing.assert_array_equal(model.predict(X), Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("class_weight", ["balanced", slow({"good": 1.0, "bad": 5.0})])
 def test_class_weights_are_sample_weights(tiny_bert, class_weight):
     y = np.where(np.arange(len(X)) < 12, "good", "bad")
@@ -144,6 +149,7 @@ def test_class_weights_are_sample_weights(tiny_bert, class_weight):
     )
 
 
+@pytest.mark.long
 def test_class_weights_multiply_sample_weights(tiny_bert):
     y = np.where(np.arange(len(X)) < 12, "good", "bad")
     own = np.linspace(1, 2, len(X))
@@ -162,6 +168,7 @@ def test_a_balanced_weight_with_a_class_missing(tiny_bert):
 # Pairs
 
 
+@pytest.mark.long
 def test_pairs_are_told_by_their_second_text(tiny_encoder):
     few, y = PAIRS[:8], [second for _, second in PAIRS[:8]]
     model = classifier(
@@ -180,6 +187,7 @@ def test_the_parts_of_a_pair_have_token_types(tiny_bert):
     assert np.abs(model.predict_proba(PAIRS) - pairs).max() > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["lists", *map(slow, ("array", "pandas", "polars"))])
 def test_pairs_in_every_form(tiny_bert, form):
     expected = fitted_copy(classifier, tiny_bert, PAIRS, Y).predict_proba(PAIRS)
@@ -195,6 +203,7 @@ def test_pairs_in_every_form(tiny_bert, form):
 # Indicator matrices
 
 
+@pytest.mark.long
 def test_an_indicator_matrix_trains_independent_outputs(tiny_encoder):
     few, y = X[:8], np.column_stack([CODES, 1 - CODES, np.ones_like(CODES)])[:8]
     model = classifier(
@@ -218,6 +227,7 @@ def test_several_labels_have_probabilities_of_their_own(tiny_bert):
     np.testing.assert_array_equal(model.predict(X), (proba > 0.5).astype(int))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "convert",
     [np.ndarray.tolist, lambda y: y.astype(bool), lambda y: y.astype(float)],
@@ -245,6 +255,7 @@ def test_a_data_frame_of_indicators(tiny_bert):
 # Starting anew, and going on
 
 
+@pytest.mark.long
 def test_each_fit_starts_from_the_pretrained_weights(tiny_bert):
     model = classifier(tiny_bert).fit(X, CODES)
     model.fit(X[::-1], Y[::-1]).fit(X, Y)
@@ -252,6 +263,7 @@ def test_each_fit_starts_from_the_pretrained_weights(tiny_bert):
     assert [record["epoch"] for record in model.history_] == [1, 2]
 
 
+@pytest.mark.long
 def test_warm_start_goes_on(tiny_bert):
     model = classifier(tiny_bert, warm_start=True).fit(X, Y)
     before = weights_of(model)
@@ -263,6 +275,7 @@ def test_warm_start_goes_on(tiny_bert):
     assert times == sorted(times)
 
 
+@pytest.mark.long
 def test_each_part_of_a_warm_start_draws_its_own_numbers(tiny_bert):
     whole = fitted_copy(classifier, tiny_bert, X, Y)  # two epochs
     parts = classifier(tiny_bert, max_epochs=1, warm_start=True).fit(X, Y).fit(X, Y)
@@ -271,6 +284,7 @@ def test_each_part_of_a_warm_start_draws_its_own_numbers(tiny_bert):
     assert parts.history_[1]["train_loss"] != whole.history_[1]["train_loss"]
 
 
+@pytest.mark.long
 def test_partial_fit_adds_one_epoch(tiny_encoder):
     without_dropout = tiny_encoder("Bert", **NO_DROPOUT)
     model = classifier(without_dropout, dropout=0.0, max_epochs=5, batch_size=4)
@@ -287,6 +301,7 @@ def test_the_first_partial_fit_is_an_epoch_of_fit(tiny_bert):
     assert_same_weights(first, classifier(tiny_bert, max_epochs=1).fit(X, Y))
 
 
+@pytest.mark.long
 def test_layers_may_be_unfrozen_one_after_the_other(tiny_bert):
     model = classifier(tiny_bert, warm_start=True, freeze=3).fit(X, Y)
     for freeze in (2, 1, 0):

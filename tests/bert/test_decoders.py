@@ -41,6 +41,7 @@ def test_a_head_on_all_tokens_pools_none_and_is_not_refused(tiny_gpt2):
     assert np.ptp(proba[:, 0]) > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["Bert", "DistilBert", "Albert", "DebertaV2"])
 def test_encoders_are_not_taken_for_decoders(tiny_encoder, kind):
     features = uncached(tiny_encoder(kind), pooling="cls").transform(TEXTS)

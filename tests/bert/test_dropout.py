@@ -50,6 +50,7 @@ def fitted(tiny_encoder):
     return find
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "head"), MODES_OF_HEADS)
 def test_draws_are_distributions_that_differ(fitted, mode, head):
     draws = fitted(mode, head).sample_proba(X)
@@ -59,6 +60,7 @@ def test_draws_are_distributions_that_differ(fitted, mode, head):
     assert fitted(mode, head).sample_proba(X, n_draws=3).shape == (8, 3, 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_draws_repeat_for_a_seed(fitted, mode):
     model = fitted(mode)
@@ -78,6 +80,7 @@ def test_draws_do_not_depend_on_the_other_texts(fitted, mode, head):
     assert np.abs(found[0] - found[1]).max() > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "head"), MODES_OF_HEADS)
 def test_draws_do_not_depend_on_the_batches(fitted, mode, head, monkeypatch):
     model = fitted(mode, head)
@@ -86,6 +89,7 @@ def test_draws_do_not_depend_on_the_batches(fitted, mode, head, monkeypatch):
     np.testing.assert_allclose(model.sample_proba(X, 3), draws, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "head"),
     grid(
@@ -108,6 +112,7 @@ def test_chunks_of_a_pool_meet_the_same_models(fitted, mode, head):
     assert np.ptp(draws, axis=1).min() > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", some(ARCHITECTURES, "Albert", "DebertaV2"))
 def test_full_draws_are_one_model_in_every_architecture(fitted, kind):
     model = fitted("full", kind=kind)
@@ -128,6 +133,7 @@ def test_tables_of_weights_are_not_taken_for_texts(fitted):
     np.testing.assert_allclose(found[:2], alone, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", some(ARCHITECTURES, "Albert", "MPNet"))
 def test_full_draws_include_the_dropout_of_attention(tiny_encoder, kind):
     rates = {"attention_probs_dropout_prob": 0.3, "attention_dropout": 0.3}
@@ -196,6 +202,7 @@ def test_the_encoder_runs_once_unless_its_dropout_is_drawn(fitted, mode, head, p
     assert len(count) == passes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("head", ["cnn", Own])
 def test_draws_leave_prediction_as_it_was(fitted, mode, head):

@@ -43,6 +43,7 @@ def by_hand(model, trained, text):
     return max((change[i].item() for i in words), default=0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("texts", "labels", "freeze"),
     grid(
@@ -70,6 +71,7 @@ def test_egl_embedding_is_that_of_the_oracle(tiny_bert, texts, labels, freeze):
     np.testing.assert_allclose(found, expected, rtol=2e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", some(ARCHITECTURES, "Roberta", "ModernBert"))
 def test_egl_embedding_oracle_in_every_architecture(tiny_encoder, kind):
     model = tiny_encoder(kind)
@@ -78,6 +80,7 @@ def test_egl_embedding_oracle_in_every_architecture(tiny_encoder, kind):
     np.testing.assert_allclose(trained.embedding_gradients(X), expected, rtol=2e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("head", "pooling"),
     grid(
@@ -170,6 +173,7 @@ def test_two_classes_take_one_backward_pass_and_three_take_three(
         assert len(calls) == passes
 
 
+@pytest.mark.long
 def test_batches_are_no_larger_than_those_of_training(tiny_bert):
     trained = classifier(tiny_bert, batch_size=2, max_length=20).fit(X, Y)
     seen = []

@@ -64,6 +64,7 @@ def test_a_pickle_restores_the_trained_weights(tiny_bert, freeze, head):
     np.testing.assert_array_equal(*draws)
 
 
+@pytest.mark.long
 def test_copies_of_a_fitted_model_are_independent(fitted):
     copied = copy.deepcopy(fitted)
     expected = outputs(fitted)
@@ -82,6 +83,7 @@ def test_a_pickle_holds_no_state_of_the_optimiser(tiny_bert):
     assert n_bytes(model) < size < 1.3 * n_bytes(model)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("freeze", [1, 2, -2, "all"])
 def test_a_pickle_holds_no_pretrained_weights(tiny_bert, freeze):
     model = classifier(tiny_bert, freeze=freeze).fit(X, Y)
@@ -156,6 +158,7 @@ def test_set_output(fitted):
     assert isinstance(fitted.set_output(transform="polars").transform(X), pl.DataFrame)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [classifier, slow(regressor)])
 def test_sample_weights_are_routed(tiny_bert, make):
     y = Y if make is classifier else NUMBERS

@@ -14,6 +14,7 @@ from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from ._helpers import X, Y, classifier
 
 
+@pytest.mark.long
 def test_an_active_learner_queries_and_teaches(tiny_bert):
     learner = ActiveLearner(
         classifier(tiny_bert, random_state=None), "margin", batch_size=3, random_state=0
@@ -32,6 +33,7 @@ def test_an_active_learner_queries_and_teaches(tiny_bert):
     assert learner.score(X, Y) >= 0.0
 
 
+@pytest.mark.long
 def test_a_loop_gives_the_same_answers_again(tiny_bert):
     def picks():
         learner = ActiveLearner(
@@ -57,6 +59,7 @@ def learner(tiny_bert):
     return learner.fit(X[:4], Y[:4])
 
 
+@pytest.mark.long
 def test_a_loop_with_texts_in_every_container(learner, texts):
     learner = copy.deepcopy(learner)
     picks = learner.query(texts, len(texts))
@@ -64,6 +67,7 @@ def test_a_loop_with_texts_in_every_container(learner, texts):
     assert sorted(items[i] for i in picks) == sorted(set(items))
 
 
+@pytest.mark.long
 def test_swapping_the_model_at_the_end(tiny_bert):
     features = BertFeatures(tiny_bert, precision="float32")
     learner = ActiveLearner(make_pipeline(features, LogisticRegression()), "margin")
@@ -79,6 +83,7 @@ def test_swapping_the_model_at_the_end(tiny_bert):
     np.testing.assert_array_equal(restored.predict(X), learner.predict(X))
 
 
+@pytest.mark.long
 def test_strategies_ask_for_the_targets_that_they_are_defined_for(tiny_bert):
     codes = np.arange(6) % 2
     indicators = np.column_stack([codes, 1 - codes, codes])

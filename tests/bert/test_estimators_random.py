@@ -11,6 +11,7 @@ from sklearn.base import clone
 from ._helpers import X, Y, assert_same_weights, classifier, grid, slow
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("head", "freeze"),
     grid(
@@ -34,6 +35,7 @@ def test_a_seed_gives_the_same_bits(tiny_bert, freeze, head):
     assert losses[0] == losses[1]
 
 
+@pytest.mark.long
 def test_another_seed_gives_other_weights(tiny_bert):
     seeds = (0, 1, None, np.random.RandomState(3))
     models = [classifier(tiny_bert, random_state=s).fit(X, Y) for s in seeds]
@@ -41,6 +43,7 @@ def test_another_seed_gives_other_weights(tiny_bert):
     assert len(set(heads)) == 4
 
 
+@pytest.mark.long
 def test_a_random_state_moves_on(tiny_bert):
     model = classifier(tiny_bert, random_state=np.random.RandomState(3))
     first, second = (model.fit(X, Y).predict_proba(X) for _ in range(2))
@@ -55,6 +58,7 @@ def global_states():
     return pickle.dumps(states)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [slow(0), None])
 def test_no_call_moves_a_global_generator(tiny_bert, seed):
     before = global_states()

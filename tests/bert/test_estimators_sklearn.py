@@ -46,6 +46,7 @@ COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 # The kit
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "label",
@@ -87,6 +88,7 @@ def test_tags():
 # Searches
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("parallel", "grid"),
     [
@@ -120,6 +122,7 @@ def test_a_grid_over_freeze_scores_alike_for_every_n_jobs(tiny_bert, parallel, g
     assert len(set(losses)) > len(losses) / 2
 
 
+@pytest.mark.long
 def test_a_search_refits_the_best(tiny_bert):
     search = GridSearchCV(classifier(tiny_bert), {"freeze": [0, 3]}, cv=2).fit(X, Y)
     assert search.predict(X).shape == (len(X),)
@@ -128,6 +131,7 @@ def test_a_search_refits_the_best(tiny_bert):
     assert search.classes_.tolist() == ["bad", "good"]
 
 
+@pytest.mark.long
 def test_a_depth_that_the_model_does_not_have_fails_that_candidate_only(tiny_bert):
     search = GridSearchCV(
         classifier(tiny_bert), {"freeze": [0, 6]}, cv=2, error_score=-1.0
@@ -159,6 +163,7 @@ def test_a_grid_over_the_steps_of_a_pipeline(tiny_bert):
     assert np.isfinite(scores[0]).all()
 
 
+@pytest.mark.long
 def test_as_the_last_step_of_a_pipeline(tiny_bert):
     pipe = make_pipeline("passthrough", classifier(tiny_bert))
     pipe.fit(X, Y, bertclassifier__sample_weight=np.ones(len(X)))

@@ -60,6 +60,7 @@ def test_weights_of_another_architecture(tmp_path):
     assert vars(model) == model.get_params()
 
 
+@pytest.mark.long
 def test_weights_that_lack_a_layer(tmp_path):
     folder = save_encoder(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -131,6 +132,7 @@ def fail_in_the_second_epoch():
     return Fail()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "warm_start"),
     grid(
@@ -162,6 +164,7 @@ def test_a_first_fit_that_fails_leaves_the_estimator_unfitted(tiny_bert, make):
 # Going on with what does not fit
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -192,6 +195,7 @@ def test_going_on_from_another_checkpoint_is_refused(tiny_bert, tmp_path):
         model.fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [

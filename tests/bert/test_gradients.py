@@ -40,6 +40,7 @@ def autograd(model, trained):
     return np.array(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("head", "labels", "freeze"),
     grid(
@@ -62,12 +63,14 @@ def test_outer_products_are_the_gradients(tiny_encoder, head, labels, freeze):
     np.testing.assert_allclose(products, autograd(model, trained), atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", HEADS)
 def test_transform_is_the_second_factor(tiny_bert, head):
     trained = fitted_copy(classifier, tiny_bert, X, Y, head=head)
     np.testing.assert_array_equal(trained.transform(X), trained.gradient_factors(X)[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", HEADS)
 def test_the_last_layer_makes_the_outputs_of_what_transform_gives(tiny_bert, head):
     trained = fitted_copy(classifier, tiny_bert, X, Y, head=head)

@@ -37,6 +37,7 @@ def recomputed(trained, before):
     return {layer: np.concatenate(parts) for layer, parts in changes.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "freeze"),
     grid(
@@ -75,6 +76,7 @@ def test_changes_come_in_the_order_of_a_text(tiny_bert):
     assert (changes["variance"] > 0).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("freeze", "frozen", "cached"),
     grid(

@@ -60,6 +60,7 @@ def is_frozen(name, freeze):
     return layer < freeze if freeze > 0 else layer >= DEPTH + freeze
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "freeze"),
     grid(
@@ -81,6 +82,7 @@ def test_freeze_says_which_parameters_train(tiny_encoder, kind, freeze):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "freeze", "cached"),
     grid(
@@ -115,6 +117,7 @@ def test_freeze_says_which_parameters_move(tiny_encoder, kind, freeze, cached):
     assert moved == everything - stayed
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "freeze", "head"),
@@ -149,6 +152,7 @@ def frozen_network(model, cut, pooling="mean"):
     return network(model, freeze=cut, pooling=pooling)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "cut"), BELOW_THE_TOP)
 def test_freeze_cut_keeps_what_enters_the_layer(tiny_encoder, kind, cut):
     model = tiny_encoder(kind)
@@ -161,6 +165,7 @@ def test_freeze_cut_keeps_what_enters_the_layer(tiny_encoder, kind, cut):
     torch.testing.assert_close(kept[real], states[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "cut", "pooling"),
     grid(
@@ -195,6 +200,7 @@ def test_freeze_cut_ignores_what_stands_for_padding(tiny_encoder, kind, cut):
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", some([k for k in ARCHITECTURES if k != "Albert"], "Bert", *VARIED)
 )

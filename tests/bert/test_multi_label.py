@@ -31,6 +31,7 @@ def first_loss(model, class_weight):
     return trained.history_[0]["train_loss"], trained.predict_proba(X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("class_weight", "expected"),
     [
@@ -64,6 +65,7 @@ def test_bad_weights(tiny_bert, class_weight):
 # Thresholds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "thresholds", [0.2, [0.1, 0.5, 0.9], np.array([0.3, 0.4, 0.6])]
 )
@@ -75,6 +77,7 @@ def test_labels_above_their_thresholds_are_predicted(tiny_bert, thresholds):
     np.testing.assert_array_equal(trained.predict(X), predicted.astype(int))
 
 
+@pytest.mark.long
 def test_auto_is_tuned_on_texts_that_are_held_out(tiny_bert):
     settings = {"thresholds": "auto", "validation_fraction": 0.5}
     trained = classifier(tiny_bert, **settings).fit(X, Y)
@@ -140,6 +143,7 @@ def test_too_few_texts_to_tune_on(tiny_bert):
         classifier(tiny_bert, thresholds="auto").fit(X[:1], Y[:1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copied", [copy.deepcopy, None], ids=["pickle", "folder"])
 def test_thresholds_are_saved(tiny_bert, tmp_path, copied):
     settings = {"thresholds": "auto", "class_weight": "balanced"}

@@ -65,6 +65,7 @@ def fitted(model, **params):
     return trained, np.array([step[2] for step in seen[1:]]), seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "freeze", "cache_frozen"),
     grid(
@@ -104,6 +105,7 @@ def test_packed_training_is_padded_training(
             assert ((values == 0) == (plain.layer_changes_[key] == 0)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pooling", "head", "freeze"),
     grid(
@@ -162,6 +164,7 @@ def by_transformers(model, positions, head, *, freeze, lr):
     return losses
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "freeze"),
     grid(
@@ -252,6 +255,7 @@ def test_distances_to_the_boundary_are_those_of_padded_batches(tiny_bert, only_p
     np.testing.assert_allclose(found, trained.boundary_distance(X), rtol=1e-3)
 
 
+@pytest.mark.long
 def test_validation_losses_are_means_over_texts(tiny_encoder):
     seen = []
     settings = {"early_stopping": True, "validation_fraction": 0.5, "lr": 0.0}

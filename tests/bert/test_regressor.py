@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from ._helpers import NUMBERS, X, fitted_copy, regressor, slow
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pooling", ["cls", pytest.param("mean", marks=pytest.mark.slow)]
 )
@@ -52,6 +53,7 @@ def test_predictions_are_one_float_per_text(tiny_bert):
     assert not hasattr(model, "predict_proba")
 
 
+@pytest.mark.long
 def test_targets_that_are_all_the_same(tiny_bert):
     model = regressor(tiny_bert, max_epochs=10, lr=1e-2).fit(X, np.full(len(X), 7.0))
     np.testing.assert_allclose(model.predict(X), 7.0, atol=1.0)
@@ -64,6 +66,7 @@ def test_weights_decide_between_texts_that_disagree(tiny_bert):
     assert model.fit(texts, y, sample_weight=weights).predict(texts[:1])[0] > 7.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_pairs(tiny_bert):
     pairs = [(text, "joy" if i % 2 else "dull film") for i, text in enumerate(X[:8])]
@@ -106,6 +109,7 @@ def test_the_score_is_r_squared(tiny_bert):
     assert model.score(X, NUMBERS) == pytest.approx(1 - residual / total)
 
 
+@pytest.mark.long
 def test_scores_in_cross_validation(tiny_bert):
     model = regressor(tiny_bert)
     spearman = make_scorer(lambda y, predicted: spearmanr(y, predicted).statistic)

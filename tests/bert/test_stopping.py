@@ -95,6 +95,7 @@ def scripted(monkeypatch):
     return write
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("head", "freeze"),
     grid(
@@ -140,6 +141,7 @@ def test_nothing_is_set_aside_without_early_stopping(tiny_bert, early_stopping):
     assert [(len(train), valid) for train, valid in seen] == [(8, None)] * 2
 
 
+@pytest.mark.long
 def test_callbacks_are_copied_and_survive_clone(tiny_bert):
     seen = []
     callback = EarlyStopping(monitor="train_loss", patience=50)
@@ -216,6 +218,7 @@ INTERRUPTIONS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "error", "freeze"),
     grid(
@@ -336,6 +339,7 @@ def test_ctrl_c_within_the_forward_pass_ends_the_program(tiny_bert, monkeypatch)
         classifier(tiny_bert).fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scorer", "score"),
     [

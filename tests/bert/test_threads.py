@@ -98,6 +98,7 @@ def test_the_calling_thread_does_it_alone(set_threads, n_threads, device):
 # The bits ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["mean", slow("cls")])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", ["Bert", "DistilBert", slow("Albert"), slow("MPNet")])
@@ -108,6 +109,7 @@ def test_features(tiny_encoder, same_for_all_threads, kind, precision, pooling):
     same_for_all_threads(lambda: features.transform(TEXTS_80))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "params", [slow({}), {"freeze": 2}, slow({"head": "cnn"})], ids=str
 )
@@ -123,6 +125,7 @@ def test_training(tiny_bert, same_for_all_threads, params):
     same_for_all_threads(fit)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "method",
     [
@@ -134,6 +137,7 @@ def test_what_a_classifier_tells(fitted, same_for_all_threads, method):
     same_for_all_threads(lambda: getattr(fitted, method)(TEXTS_80))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "params",
     [{"mc_dropout": "full"}, {"mc_dropout": "gaussian"}, slow({"head": "mlp"})],

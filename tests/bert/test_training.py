@@ -55,6 +55,7 @@ def adamw(weight, x, codes, *, rates, decay, norm):
     return weight
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("params", "factors"),
     [
@@ -127,6 +128,7 @@ def test_the_rates_of_minilm_and_bert():
     assert choose_lr(0.25, 384) == 0.25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("schedule", "warmup", "expected"),
     [
@@ -184,6 +186,7 @@ def test_polynomial_rates_are_those_of_transformers(power):
     np.testing.assert_allclose(factors[2:], theirs[2:])
 
 
+@pytest.mark.long
 def test_training_starts_anew_each_time(tiny_bert):
     model = classifier(tiny_bert).fit(X, Y)
     first = copy.deepcopy(model)

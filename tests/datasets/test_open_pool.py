@@ -42,6 +42,7 @@ def write(path, frame=FRAME):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "suffix", [".parquet", ".feather", ".arrow", ".csv", ".jsonl", ".ndjson", ".json"]
 )
@@ -164,6 +165,7 @@ def test_bad_files_are_refused_with_the_place(tmp_path, name):
         open_pool(path, "text", id="id" if has_id else None)
 
 
+@pytest.mark.long
 def test_the_bad_line_of_a_long_file_is_found(tmp_path):
     lines = ['{"text": "some words of a text"}'] * 90_000 + ['{"text": 5}']
     path = write_text(tmp_path / "t.jsonl", "\n".join(lines))

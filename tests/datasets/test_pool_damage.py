@@ -125,6 +125,7 @@ CUT = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".arrow", ".npy"])
 @pytest.mark.parametrize("cache", ["almost all", "by two bytes"])
@@ -137,6 +138,7 @@ def test_a_file_that_is_cut_while_it_is_mapped_is_an_os_error(tmp_path, suffix, 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "step", [37, pytest.param(1, marks=pytest.mark.slow, id="all")]
 )

@@ -70,6 +70,7 @@ def test_the_gain_is_the_loss_of_smaller_models_extrapolated():
     assert high >= 1.95 * 0.25 / np.sqrt(10)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_gain_of_a_known_problem():
     # Two normal distributions: what 100 further labels add is measured on new items.

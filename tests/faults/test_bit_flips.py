@@ -90,6 +90,7 @@ def flip_all(path, read, which, expected=None):
 slow = pytest.mark.slow
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("read", "which"),
     [
@@ -109,6 +110,7 @@ def test_no_flip_in_a_journal_changes_a_label(folder, read, which, capsys):
     _report(capsys, which, f"journal of {path.stat().st_size} bytes", counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["some bytes", pytest.param("each byte", marks=slow)])
 def test_no_flip_in_a_manifest_changes_a_label(folder, which, capsys):
     with warnings.catch_warnings():
@@ -118,6 +120,7 @@ def test_no_flip_in_a_manifest_changes_a_label(folder, which, capsys):
     _report(capsys, which, "manifest", counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["some bytes", pytest.param("each byte", marks=slow)])
 def test_no_flip_in_the_hashes_of_a_pool_changes_a_label(folder, which):
     (path,) = folder.glob("pool*.npy")
@@ -139,6 +142,7 @@ def test_no_flip_in_the_hashes_of_a_pool_changes_a_label(folder, which):
         assert counts["refused by name"] == 16 * len(X)
 
 
+@pytest.mark.long
 def test_of_a_journal_cut_anywhere_only_the_last_line_is_dropped(folder, tmp_path):
     journal = folder / "journal.jsonl"
     content = journal.read_bytes()

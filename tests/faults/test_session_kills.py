@@ -143,6 +143,7 @@ def assert_same(state, expected):
     np.testing.assert_array_equal(state[3], expected[3])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n_kills", [4, pytest.param(150, marks=pytest.mark.slow)])
 def test_kills_lose_no_acknowledged_label(tmp_path, n_kills, capsys):
@@ -208,6 +209,7 @@ def kill(tmp_path, n_kills):
     return ", ".join(f"{n} {what}" for what, n in counts.items())
 
 
+@pytest.mark.long
 def test_a_kill_between_a_write_and_its_newline_is_reported(tmp_path):
     # Random instants hardly ever tear one write; here is what such a kill leaves.
     finish(tmp_path / "s", True, tmp_path / "log")

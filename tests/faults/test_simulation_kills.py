@@ -72,6 +72,7 @@ def rounds_on_disk(folder):
     return [event for event in map(json.loads, whole) if event.get("event") == "round"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "n_kills"),

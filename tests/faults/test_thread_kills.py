@@ -138,6 +138,7 @@ def kill(tmp_path, n_kills, seed=0):
 _BOTH = ("telling", "told")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks and kills")
 @pytest.mark.parametrize("n_kills", [6, pytest.param(200, marks=pytest.mark.slow)])

@@ -133,6 +133,7 @@ CUT = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "npy"])
 def test_a_file_that_is_cut_while_it_is_mapped_is_an_os_error(tmp_path, kind):

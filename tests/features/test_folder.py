@@ -48,6 +48,7 @@ def test_one_row_per_text_and_each_text_encoded_once(tmp_path, texts, dtype):
     assert write(texts, tmp_path / "f", dtype=dtype)[1] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("texts", "stop_after", "span"),
     [
@@ -74,6 +75,7 @@ def test_an_interrupted_call_goes_on(tmp_path, monkeypatch, texts, stop_after, s
     assert content(tmp_path / "f") == content(tmp_path / "whole")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("texts", [TEXTS, REPEATED])

@@ -80,6 +80,7 @@ def test_repeated_texts(tmp_path):
         assert_array_equal(stored.transform(some), rows_of(some))
 
 
+@pytest.mark.long
 def test_all_containers_of_texts(folder, texts):
     write(list(texts), folder.parent / "g")
     stored = PrecomputedFeatures(folder.parent / "g")
@@ -383,6 +384,7 @@ def test_names_output_and_fit(folder):
     assert_array_equal(frame.to_numpy(), rows_of(TEXTS))
 
 
+@pytest.mark.long
 def test_it_is_saved_with_a_pipeline(folder, tmp_path):
     from skactive import load
     from skactive import save as save_model

@@ -162,6 +162,7 @@ def test_text_pools(static_folder, tmp_path):
     np.testing.assert_array_equal(stored.transform(pool), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pca_dims", [None, 4, 1000])
 @pytest.mark.parametrize("sif", [None, 1e-2])
 def test_distilled_tables(tiny_bert, pca_dims, sif):
@@ -204,6 +205,7 @@ def test_saved_tables_give_the_same_features(tiny_bert, tmp_path):
     np.testing.assert_array_equal(found, made.transform(texts))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_static_models_do_not_import_torch(static_folder):
     code = (

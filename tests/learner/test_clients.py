@@ -36,6 +36,7 @@ from ._helpers import SENTIMENT, WORDS, X, make, y
 # Clients that wrap a learner
 
 
+@pytest.mark.long
 def test_cleanlab_finds_a_wrong_label():
     wrong = y.copy()
     wrong[[4, 40]] = ["yes", "no"]
@@ -103,6 +104,7 @@ def test_an_estimator_that_predicts_only_once_fitted():
     assert learner.teach(X[picks], y[picks]).score(X, y) > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "ensemble",
     [
@@ -128,6 +130,7 @@ def test_balanced_ensembles_draw(ensemble, n_classes):
     assert_allclose(draws.mean(axis=1), expected, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -175,6 +178,7 @@ def test_samplers_behind_a_step_that_makes_sparse_rows(sampler):
         assert len(learner.query(["good day", "bad day", "nice"], 2)) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["badge", "bald", "margin"])
 def test_a_sampler_behind_the_features_of_texts(tiny_bert, strategy):
     texts = [f"{word} {i}" for i in range(4) for word in WORDS]

@@ -27,6 +27,7 @@ ONE_COLUMN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ONE_COLUMN)
 def test_texts_in_every_container(kind):
     def text_learner():
@@ -56,6 +57,7 @@ def test_texts_may_change_their_container_between_calls():
     assert list(learner.X_labeled_) == WORDS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrap",
     [

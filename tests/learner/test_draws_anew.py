@@ -32,6 +32,7 @@ def run_loop(seed, how):
     return asked[2:]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["fit", "teach"])
 def test_random_labels_vary_as_much_as_independent_ones(how):
@@ -51,6 +52,7 @@ def ask_twice(seed, strategy="random", estimator=None):
     return first, learner.query(LINE, 10, candidates=rest)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "estimator"),

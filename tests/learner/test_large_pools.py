@@ -68,6 +68,7 @@ def make(strategy="margin", final=None):
 STRATEGIES = ["margin", "random", "coreset", "badge", "embedding_kmeans"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_picks_are_those_of_a_list_and_few_texts_are_read(pool, n_read, strategy):
@@ -101,6 +102,7 @@ def test_a_pool_of_labeled_texts_alone_is_refused(pool):
         learner.query(pool, candidates=np.arange(10))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_initial", [0, 20])
 def test_simulations_are_those_of_a_list(pool, n_read, n_initial, tmp_path):
     plan = {"n_initial": n_initial, "n_rounds": 3, "pool_size": 18_000}
@@ -126,6 +128,7 @@ def test_unlabeled_texts_are_not_listed(pool, n_read):
     assert_array_equal(given.predict_proba(pool[:9]), listed.predict_proba(TEXTS[:9]))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), HashingVectorizer()])
 def test_vectorizers_of_scikit_learn_read_it_as_a_stream(pool, vectorizer):

@@ -34,6 +34,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.long
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     try:

@@ -41,6 +41,7 @@ def expected_failures(estimator):
     return {}
 
 
+@pytest.mark.long
 @parametrize_with_checks(
     [PrototypeClassifier(), FewLabelClassifier(random_state=0)],
     expected_failed_checks=expected_failures,

@@ -25,6 +25,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.long
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     try:
@@ -48,6 +49,7 @@ def test_the_number_of_checks(estimator):
     assert checked.count(repr(estimator)) == 65
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
@@ -82,6 +84,7 @@ def test_weights_of_rows_and_classes(k, class_weight):
     assert error(model, oracle) <= 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_rows_and_both_precisions(k, dtype):
@@ -117,6 +120,7 @@ def test_logits_probabilities_and_their_logarithms(k):
     np.testing.assert_array_equal(far.argmax(axis=1), model.predict(1e4 * X))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -78,6 +78,7 @@ def test_training_that_fails_leaves_the_last_model():
     assert len(learner.y_labeled_) == 61
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop_after", [1, 7])
 def test_a_simulation_that_goes_on_is_that_of_one_go(tmp_path, stop_after):
     X, y = make(2, n=200)
@@ -102,6 +103,7 @@ def test_a_simulation_that_goes_on_is_that_of_one_go(tmp_path, stop_after):
     np.testing.assert_array_equal(resumed.scores, whole.scores)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", ["bald", "badge", "egl", "dfal", "entropy", "coreset"])
 def test_strategies_that_look_into_a_logistic_model(name, k):

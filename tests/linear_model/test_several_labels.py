@@ -28,6 +28,7 @@ def best_threshold(p, judge):
     return best[np.abs(best - 0.5).argmin()]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_thresholds_are_those_of_a_loop():
     model = TunedOneVsRestClassifier(MODEL, cv=4, random_state=3).fit(X, Y)
@@ -74,6 +75,7 @@ def test_rare_labels_are_predicted():
     assert scores[1] > scores[0] + 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("convert", [sparse.csr_matrix, lambda X: X.tolist()])
 def test_other_containers(convert):
     model = TunedOneVsRestClassifier(MODEL, random_state=0)
@@ -94,6 +96,7 @@ def test_bad_parameters():
         TunedOneVsRestClassifier(MODEL, cv=1).fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["margin", "bald", "egl", "badge", "lci"])
 def test_strategies_use_it_as_the_base_class(strategy):
     picks = []

@@ -36,6 +36,7 @@ def _elsewhere(folder, model, tmp_path):
     return load(shutil.move(folder, tmp_path / "elsewhere"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("freeze", [0, 1, -1, "all"])
 def test_predictions_need_no_other_folder(model, tmp_path, freeze):
     original = _classifier(model, freeze=freeze, mc_dropout="full", n_draws=3)
@@ -50,6 +51,7 @@ def test_predictions_need_no_other_folder(model, tmp_path, freeze):
     assert loaded.predict(TEXTS).tolist() == original.classes_[proba.argmax(1)].tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", ["linear", "mlp", "cnn"])
 def test_every_head_comes_back(model, tmp_path, head):
     params = {"hidden_sizes": (5,)} if head == "mlp" else None
@@ -88,6 +90,7 @@ def test_parameters_and_what_was_recorded_are_the_same(model, tmp_path):
         np.testing.assert_array_equal(loaded.layer_changes_[key], values)
 
 
+@pytest.mark.long
 def test_training_again_gives_the_same_model(model, tmp_path):
     original = _classifier(model, freeze=1).fit(TEXTS, LABELS)
     folder = save(original, tmp_path / "saved")
@@ -98,6 +101,7 @@ def test_training_again_gives_the_same_model(model, tmp_path):
     np.testing.assert_array_equal(fitted.predict_proba(TEXTS), again)
 
 
+@pytest.mark.long
 def test_partial_fit_goes_on_from_where_it_was(model, tmp_path):
     original = _classifier(model).fit(TEXTS, LABELS)
     folder = save(original, tmp_path / "saved")
@@ -108,6 +112,7 @@ def test_partial_fit_goes_on_from_where_it_was(model, tmp_path):
     assert [record["epoch"] for record in loaded.history_] == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_models_of_one_name_and_other_weights_are_kept_apart(
     model, tiny_bert, tmp_path
 ):
@@ -136,6 +141,7 @@ def test_a_hub_name_that_is_not_cached_becomes_the_copy(model, tmp_path):
     clone(loaded).fit(TEXTS, LABELS)
 
 
+@pytest.mark.long
 def test_what_was_loaded_can_be_copied_and_saved_again(model, tmp_path):
     original = _classifier(model).fit(TEXTS, LABELS)
     folder = save(original, tmp_path / "saved")
@@ -149,6 +155,7 @@ def test_what_was_loaded_can_be_copied_and_saved_again(model, tmp_path):
     clone(again).fit(TEXTS, LABELS)
 
 
+@pytest.mark.long
 def test_what_was_loaded_can_replace_the_folder_it_came_from(model, tmp_path):
     original = _classifier(model).fit(TEXTS, LABELS)
     loaded = _elsewhere(save(original, tmp_path / "saved"), model, tmp_path)
@@ -159,6 +166,7 @@ def test_what_was_loaded_can_replace_the_folder_it_came_from(model, tmp_path):
     np.testing.assert_array_equal(load(folder).predict_proba(TEXTS), proba)
 
 
+@pytest.mark.long
 def test_weights_of_a_pickle_are_written_as_safetensors(model, tmp_path):
     from safetensors.torch import load_file
 
@@ -214,6 +222,7 @@ def test_features_are_parameters_only_and_give_the_same(model, tmp_path):
     assert loaded.transform(TEXTS).equals(original.transform(TEXTS))
 
 
+@pytest.mark.long
 def test_a_pipeline_of_features_and_a_model_comes_back(model, tmp_path):
     union = FeatureUnion([("cls", BertFeatures(model, pooling="cls"))])
     original = make_pipeline(union, LogisticRegression()).fit(TEXTS, LABELS)
@@ -223,6 +232,7 @@ def test_a_pipeline_of_features_and_a_model_comes_back(model, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_a_learner_goes_on_without_the_model_of_its_classifier(model, tmp_path):
     learner = ActiveLearner(
         _classifier(model, random_state=None, freeze=1), batch_size=2, random_state=1

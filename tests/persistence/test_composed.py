@@ -78,6 +78,7 @@ def _is_same(a, b):
     return a == b
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", COMPOSED, ids=str)
 def test_a_composed_strategy_comes_back_and_asks_the_same(tmp_path, strategy):
     learner, loaded, _ = _round_trip(strategy, tmp_path)
@@ -108,6 +109,7 @@ def _as_series(texts):
     return pytest.importorskip("pandas").Series(texts, name="text")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [list, _as_tuple, _as_objects, np.array])
 def test_texts_and_labels_to_validate_on_come_back(tmp_path, make):
     strategy = GORAL("loss", X_val=make(TEXTS[40:]), y_val=Y[40:])
@@ -134,6 +136,7 @@ def test_rows_to_validate_on_come_back(tmp_path, convert):
     np.testing.assert_array_equal(loaded.query(items), learner.query(items))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", COMPOSED, ids=str)
 def test_nothing_is_pickled(tmp_path, strategy):
     *_, folder = _round_trip(strategy, tmp_path)

@@ -146,6 +146,7 @@ def killed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["_seal", "rename", "sync_folder"])
 def test_a_killed_save_leaves_the_earlier_one(killed, step):
@@ -214,6 +215,7 @@ def _save_interrupted(folder, at):
     return tracer.n_lines >= at
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch, step):
@@ -252,6 +254,7 @@ def test_an_interruption_of_the_removal_stays_an_interruption(tmp_path, monkeypa
     assert load(tmp_path / "saved").steps
 
 
+@pytest.mark.long
 def test_a_killed_save_is_swept_by_the_next(killed):
     assert len(os.listdir(killed / "new")) == 1
     save(make_pipeline("passthrough"), killed / "new" / "saved")

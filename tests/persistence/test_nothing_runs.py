@@ -69,6 +69,7 @@ def test_a_folder_with_a_pickle_is_refused(tmp_path, suffix):
     assert not (tmp_path / "trace").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("call", ["refit", "teach", "fit"])
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_a_store_of_results_is_not_read_after_loading(tmp_path, wrap, call):
@@ -127,6 +128,7 @@ def test_a_state_cannot_bring_a_memory_back(tmp_path):
     assert load(folder).memory is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cache", "expected"), [("p", "memory"), ("memory", "memory"), (None, None)]
 )

@@ -130,6 +130,7 @@ def test_an_unknown_kind_is_refused(saved):
         load(saved)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("part", "more"),
     [

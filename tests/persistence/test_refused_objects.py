@@ -77,6 +77,7 @@ def test_an_array_of_objects_inside_a_structure_is_refused(tmp_path):
         save(_learner().set_params(batch_size=array), tmp_path / "saved")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("kind", ["DataFrame", "Series"])
 def test_labeled_data_in_a_frame_is_refused_with_a_remedy(tmp_path, library, kind):

@@ -161,6 +161,7 @@ def test_labeled_items_keep_their_container(tmp_path, make):
 SERIES = [_as_strings, _as_pandas, _as_object_series, _as_arrow_series, _as_polars]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", SERIES, ids=lambda make: make.__name__)
 def test_labeled_texts_of_a_series_come_back_as_a_list(tmp_path, make):
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
@@ -183,6 +184,7 @@ def test_texts_are_saved_in_a_readable_json_file(tmp_path):
     assert load(folder).X_labeled_ == texts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "value",
     [

@@ -34,6 +34,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Label not")
 @pytest.mark.parametrize("case", CASES)
 def test_a_learner_comes_back_and_goes_on(tmp_path, case):

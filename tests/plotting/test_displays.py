@@ -82,6 +82,7 @@ def test_given_axes_of_a_part_of_a_figure(draw):
     assert draw(part.subplots()).figure_ is part
 
 
+@pytest.mark.long
 def test_plot_draws_again(draw, ax):
     display = draw()
     counts = [len(display.ax_.lines), len(display.ax_.patches), len(display.ax_.texts)]
@@ -107,6 +108,7 @@ def test_both_axes_are_named(draw, ax):
     assert ax.get_ylabel() or len(ax.get_yticklabels()) == 2  # the names of rows
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_names_are_no_formulas_and_none_is_hidden(draw, tmp_path):
     names = (r"$\frac{$", "_private", "a_b^c")
@@ -118,6 +120,7 @@ def test_names_are_no_formulas_and_none_is_hidden(draw, tmp_path):
     assert set(names) <= {text.get_text().strip() for text in shown}
 
 
+@pytest.mark.long
 def test_long_names_are_broken_into_lines(draw):
     name = "Subsample(strategy='margin', n_samples=1000, random_state=None)"
     display = draw(names=(name, "random"))
@@ -128,6 +131,7 @@ def test_long_names_are_broken_into_lines(draw):
 slow = pytest.mark.slow
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [*(pytest.param(n, marks=slow) for n in (1, 4, 5)), 12])
 def test_the_legend_of_an_own_figure_lies_within_it(draw, n):

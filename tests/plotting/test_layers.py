@@ -84,6 +84,7 @@ def test_models_side_by_side(ax):
     assert len(display.zeros_) == 4
 
 
+@pytest.mark.long
 def test_the_legend_covers_no_bar():
     changes = {"all": CHANGES, "frozen": CHANGES}
     for log in (False, True):
@@ -105,6 +106,7 @@ def classifier(tiny_bert):
     return model.fit(["a dull film", "a joy", "slow", "no"] * 2, [0, 1, 0, 0] * 2)
 
 
+@pytest.mark.long
 def test_of_a_fitted_classifier(classifier, ax):
     display = LayerChangeDisplay.from_estimator(classifier, ax=ax)
     changes = classifier.layer_changes_

@@ -104,6 +104,7 @@ def test_a_list_by_protocol(ax):
     assert [t.get_text() for t in ax.get_yticklabels()] == ["AL+LR", "PRepAL"]
 
 
+@pytest.mark.long
 def test_texts_lie_within_the_axes(runs):
     for log in (False, True):
         display = LedgerDisplay.from_runs(runs, log=log)

@@ -47,6 +47,7 @@ def test_lines_are_mean_similarities(runs, ax):
     assert_allclose(display.lines_["random"].get_ydata(), [0, 0])
 
 
+@pytest.mark.long
 def test_bands_are_one_deviation_and_stay_in_0_to_1(runs, ax):
     band = _draw(runs, ax=ax).bands_["PRepAL"]
     points = band.get_paths()[0].vertices

@@ -153,6 +153,7 @@ def write_runs(folder, runs):
     (folder / "runs.jsonl").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.long
 def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
     runs = RUNS + make_runs({"random": [0.4, 0.5], "margin": [0.5, 0.6]}, "a/b")
     write_runs(tmp_path, runs)
@@ -170,6 +171,7 @@ def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
     assert all(path.stat().st_size > 0 for path in written)
 
 
+@pytest.mark.long
 def test_two_learners_have_a_table_each(tmp_path):
     runs = [
         Run(run.rounds, info={**run.info, "learner": learner})
@@ -185,6 +187,7 @@ def test_two_learners_have_a_table_each(tmp_path):
     assert tmp_path / "overlap-table__nb.png" in written
 
 
+@pytest.mark.long
 def test_a_strategy_without_a_partner_of_its_seed_has_no_overlap(tmp_path):
     write_runs(tmp_path, RUNS[:-1])
     _, written = write_report(tmp_path)
@@ -198,6 +201,7 @@ def test_a_strategy_without_a_partner_of_its_seed_has_no_overlap(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_nothing_is_written_if_it_fails(tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise ValueError("no picture")
@@ -209,6 +213,7 @@ def test_nothing_is_written_if_it_fails(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
 
 
+@pytest.mark.long
 def test_the_seconds_of_the_picture_leave_encoding_out(tmp_path, monkeypatch):
     drawn = []
     from_runs = LedgerDisplay.from_runs
@@ -228,6 +233,7 @@ def test_the_seconds_of_the_picture_leave_encoding_out(tmp_path, monkeypatch):
 # The command
 
 
+@pytest.mark.long
 def test_the_command_writes_what_it_prints(tmp_path, capsys):
     write_runs(tmp_path, RUNS)
     assert main(["report", str(tmp_path)]) == 0

@@ -41,6 +41,7 @@ def sort_draws(draws):
     return np.array(sorted(np.asarray(draws).tolist()))
 
 
+@pytest.mark.long
 @each_ensemble
 def test_as_many_draws_as_members_are_the_members(ensemble):
     ensemble.fit(X, Y)
@@ -50,6 +51,7 @@ def test_as_many_draws_as_members_are_the_members(ensemble):
     assert_allclose(draws.mean(axis=1), ensemble.predict_proba(ASKED), atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @each_ensemble
 @pytest.mark.parametrize("n_draws", [1, 3, 31])
@@ -75,6 +77,7 @@ def test_a_member_without_a_class_gives_it_no_probability():
     assert (draws == 0).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("ensemble", [*ENSEMBLES[:5], ENSEMBLES[7]], ids=str)
 def test_ensembles_take_sparse_features(ensemble, kind):
@@ -104,6 +107,7 @@ def test_weights_of_votes_are_how_often_a_member_comes():
     assert_allclose(draws.mean(axis=1), votes.predict_proba(ASKED))
 
 
+@pytest.mark.long
 def test_members_are_chosen_evenly_and_by_chance():
     rng = np.random.default_rng(0)
     totals = np.zeros(5)

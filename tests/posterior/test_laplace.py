@@ -83,6 +83,7 @@ def check_draws(model, X_train, hessian, **train):
     compare(odds, exact, functions @ covariance @ functions.T)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("class_weight", [None, "balanced", WEIGHTS])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("sample_weight", [None, "some"])
@@ -161,6 +162,7 @@ def test_the_penalty_of_a_search_over_penalties_is_the_chosen_one(k):
     check_draws(model, X, hessian, y_train=y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("class_weight", [None, "balanced", WEIGHTS])
 @pytest.mark.parametrize("k", [2, 3])
 def test_stochastic_descent_has_independent_logits(k, class_weight, monkeypatch):
@@ -217,6 +219,7 @@ def test_stochastic_descent_has_independent_logits(k, class_weight, monkeypatch)
     compare(logits.reshape(15, t), exact.ravel(), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 4.0}])
 def test_one_vs_rest_is_a_model_per_class(class_weight):
     X, y = make_data(3)
@@ -253,6 +256,7 @@ def test_one_vs_rest_of_two_classes_is_its_only_model():
 # Against the posterior itself.
 
 
+@pytest.mark.long
 def test_draws_of_a_long_one_dimensional_posterior_are_those_of_integration():
     rng = np.random.default_rng(0)
     x = rng.normal(size=3000)

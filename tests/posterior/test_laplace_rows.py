@@ -46,6 +46,7 @@ def test_sparse_features_give_what_dense_ones_give(k, kind, make):
     )
 
 
+@pytest.mark.long
 def test_many_words_and_few_texts():
     rng = np.random.default_rng(0)
     X = sparse.random(40, 6000, density=0.02, format="csr", random_state=rng)

@@ -68,6 +68,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("model", "message"), REFUSED, ids=lambda value: str(value))
 def test_what_has_no_posterior_is_refused_with_a_way_out(model, message):

@@ -201,6 +201,7 @@ def members_of(ensemble):
     return np.array(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ensemble", ENSEMBLES, ids=str)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_draws_of_an_ensemble_are_its_members(ensemble, kind):

@@ -109,6 +109,7 @@ def test_an_abstract_class_is_refused(install):
         get_strategy("bad")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value", "source", "cause"),
     [

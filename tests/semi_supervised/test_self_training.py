@@ -67,6 +67,7 @@ def spy():
 COUNTED = "the temperature counts held-out labels, whatever their weights are"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @parametrize_with_checks(
     [SelfTraining(LogisticRegression(), random_state=0)],
@@ -258,6 +259,7 @@ def test_scores_and_temperature_are_those_of_held_out_labels():
     assert_allclose(model.predict_proba(X), proba / proba.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("max_folds", "n_folds"), [(1, 1), (2, 2), (None, 4), (9, 4)])
 def test_only_some_of_the_folds_are_held_out(spy, max_folds, n_folds):
     X, y = draw(40, spread=1.2)
@@ -500,6 +502,7 @@ def test_a_session_passes_its_unlabeled_items(tmp_path):
         assert_array_equal(session.learner.predict_proba(POOL), predicted)
 
 
+@pytest.mark.long
 def test_it_is_saved_and_loaded(tmp_path):
     X, y = draw(40)
     pool, _ = draw(100, seed=1)
@@ -533,6 +536,7 @@ def test_the_teacher_gets_the_pool_if_its_last_step_takes_it():
     assert_allclose(model.estimator_[-1].prototypes_, oracle.prototypes_)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cv", [None, 2])
 def test_a_fine_tuned_encoder_learns_from_raw_texts(tiny_bert, tmp_path, cv):
     student = BertClassifier(tiny_bert, max_epochs=1, freeze="all", lr=1e-2)

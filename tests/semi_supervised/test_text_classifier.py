@@ -35,6 +35,7 @@ TEXTS = [
 LABELS = np.repeat(list(WORDS), 24)
 
 
+@pytest.mark.long
 def test_its_steps(tiny_bert):
     pipeline = make_text_classifier(tiny_bert, max_length=16)
     features, last = (step for _, step in pipeline.steps)
@@ -115,6 +116,7 @@ def test_several_labels_per_text(tiny_bert):
         make_text_classifier(tiny_bert, multi_label="yes")
 
 
+@pytest.mark.long
 def test_a_loop_learns_from_the_pool_and_repeats(tiny_bert):
     learner = ActiveLearner(
         make_text_classifier(tiny_bert), batch_size=6, random_state=0

@@ -47,6 +47,7 @@ def names(runs):
     return [tuple(run.info[key] for key in keys) for run in runs]
 
 
+@pytest.mark.long
 def test_runs_are_simulations_in_order():
     learners = {"lr": make(), "nb": make(GaussianNB())}
     runs = experiment(learners, scoring=["f1_macro", "accuracy"], noise=0.1)
@@ -114,6 +115,7 @@ def check_workers(backend, folder):
     assert len(runs) == 8
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_workers_make_no_difference(backend, tmp_path):
@@ -153,6 +155,7 @@ def counting(monkeypatch):
     return make(Counting())
 
 
+@pytest.mark.long
 def test_finished_runs_are_not_run_again(counting, tmp_path):
     runs = experiment(counting, folder=tmp_path)
     assert Counting.fits == 8 * 3
@@ -166,6 +169,7 @@ def test_finished_runs_are_not_run_again(counting, tmp_path):
     assert len(read_runs(tmp_path)) == 10
 
 
+@pytest.mark.long
 def test_an_interrupted_experiment_goes_on(counting, monkeypatch, tmp_path):
     monkeypatch.setattr(Counting, "allowed", 3 * 3 + 1)
     with pytest.raises(KeyboardInterrupt):
@@ -187,6 +191,7 @@ def test_a_torn_line_is_a_run_not_done(tmp_path):
     assert len(read_runs(tmp_path)) == 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -208,6 +213,7 @@ def test_other_settings_under_the_same_names_are_refused(changes, message, tmp_p
     assert (tmp_path / "runs.jsonl").read_bytes() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", ["{", "3", '{"names": {}}'])
 def test_damage_is_named(line, tmp_path):
     experiment(folder=tmp_path, seeds=1)
@@ -275,6 +281,7 @@ def slow(cache="memory"):
     return make(make_pipeline(Slow(cache), LogisticRegression()))
 
 
+@pytest.mark.long
 def test_each_data_set_is_encoded_first():
     learners = {"a": slow(), "b": slow()}
     runs = experiment(learners)
@@ -285,6 +292,7 @@ def test_each_data_set_is_encoded_first():
     assert all(run.ledger["precomputation"] > 0 for run in runs)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "cache", "expected"),

@@ -29,6 +29,7 @@ def test_so_many_of_the_class_stay(params, n_kept):
     assert Counter(y.tolist()) == {"ham": 60, "spam": n_kept}
 
 
+@pytest.mark.long
 @given(
     st.integers(1, 40),
     st.integers(1, 40),

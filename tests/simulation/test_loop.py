@@ -90,6 +90,7 @@ def test_scoring_by_name():
     assert (run.scores < 0).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scoring", "score_names"),
     [
@@ -179,6 +180,7 @@ def test_initial_sets_by_name():
     assert simulate(make(), X, y, n_rounds=0, initial=[1]).info["initial"] == "given"
 
 
+@pytest.mark.long
 def test_single_labels():
     run = simulate(make(), X, y, n_initial=4, n_rounds=76, batch_size=1)
     assert_array_equal(run.n_labeled, range(4, 81))
@@ -243,6 +245,7 @@ def test_bad_input(params, message):
         simulate(make(), X, y, **params)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_grid_search_compares_strategies_at_one_budget():
     simulated = SimulatedLearner(make(), n_initial=6, n_rounds=3)

@@ -73,6 +73,7 @@ def test_only_cached_first_steps_are_precomputed(front):
     assert run.ledger["precomputation"] == 0
 
 
+@pytest.mark.long
 def test_bert_features_are_precomputed(tiny_bert):
     texts = [f"a story of number {i}" for i in range(30)]
     learner = ActiveLearner(

@@ -86,6 +86,7 @@ class Interrupting(ActiveLearner):
         return super()._train(*args, **options)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

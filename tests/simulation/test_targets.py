@@ -120,6 +120,7 @@ SEVERAL = np.stack([X[:, 0] > 0, X[:, 0] > 0.5, np.arange(80) % 3 == 0], axis=1)
 KNOWN = "label_ranking_average_precision", "neg_hamming_loss"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "model",
     [

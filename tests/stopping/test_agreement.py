@@ -80,6 +80,7 @@ def test_an_average_at_the_threshold_stops():
     assert not _decisions(KappaAverage(2, threshold=np.nextafter(0.75, 1)), answers)[-1]
 
 
+@pytest.mark.long
 @given(
     st.integers(2, 4).flatmap(
         lambda k: st.lists(
@@ -109,6 +110,7 @@ def test_full_agreement_on_one_class_is_no_division_by_zero():
     assert rule.kappas_ == [1.0]
 
 
+@pytest.mark.long
 def test_kappa_average_in_a_simulation_is_that_of_its_models(data):
     X, y = data
     stop_set = np.arange(150, 200)

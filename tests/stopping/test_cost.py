@@ -57,6 +57,7 @@ def label_all(X, y, strategy, error_costs, n_future=0, seed=0):
     return run.n_labeled, np.array(errors), [stops.get(c, last) for c in error_costs]
 
 
+@pytest.mark.long
 def test_it_compares_the_errors_prevented_with_the_labels(pool):
     X, y = pool
     learner = _learner().fit(X[:160], y[:160])
@@ -89,6 +90,7 @@ def test_only_the_last_labels_tell_what_a_query_prevents():
     assert 0.4 < rule.prevented_[0] < 0.6
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["random", "margin"])
 def test_labels_that_teach_nothing_still_remove_errors(strategy):
@@ -120,6 +122,7 @@ def test_the_stop_costs_little_more_than_the_best_one(strategy, n_future):
     assert np.max(ratios) < 1.3
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_expensive_errors_are_worth_more_labels(pool):
     n = [
@@ -131,6 +134,7 @@ def test_expensive_errors_are_worth_more_labels(pool):
     assert run_until(CostRule(0, 1), pool, n_rounds=9).n_labeled[-1] == 200
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_labels_of_other_items_do_not_matter(pool):
     X, y = pool
@@ -169,6 +173,7 @@ def test_a_shorter_horizon_needs_fewer_labels(pool):
     assert 40 <= run.n_labeled[-1] < 160
 
 
+@pytest.mark.long
 def test_it_stops_a_session_as_it_stops_a_simulation(pool, tmp_path):
     X, y = pool
     rule = CostRule(1.0, 3.5).start()

@@ -44,6 +44,7 @@ def test_rules_can_be_cloned_compared_and_pickled(rule):
         assert getattr(type(rule)(**{**rule.get_params(deep=False)}), name) is value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rule",
     [
@@ -116,6 +117,7 @@ def test_bad_parameters_are_named_before_any_work(data, rule):
         (rule | LabelBudget(5)).check(_run(), None, None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES[3:8], ids=lambda r: type(r).__name__)
 def test_a_resumed_simulation_stops_where_an_uninterrupted_one_does(
     tmp_path, data, rule

@@ -75,6 +75,7 @@ def test_a_budget_of_labels_stops_after_the_round_that_reaches_it(data, n, expec
     assert len(_simulate(data, LabelBudget(n)).rounds) - 1 == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [1, 4, 20, 21])
 def test_a_budget_of_rounds(data, n):
     run = _simulate(data, RoundBudget(n))

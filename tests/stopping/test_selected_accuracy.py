@@ -54,6 +54,7 @@ def test_a_round_without_queries_does_not_count():
     assert rule.accuracies_ == []
 
 
+@pytest.mark.long
 def test_selected_accuracy_in_a_simulation_is_that_of_its_models(data):
     X, y = data
     run = _simulate(data, rule := _Watched(SelectedAccuracy(1.0, n_rounds=50)))

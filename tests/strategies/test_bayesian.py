@@ -98,6 +98,7 @@ def test_bald_by_the_oracle_of_a_table():
     assert_array_equal(learner.query(X, 3), [0, 2, 4])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, 7])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bald_by_the_oracle_of_scipy(k, dtype):
@@ -208,6 +209,7 @@ def test_batchbald_asks_for_a_duplicate_once_and_bald_many_times():
     assert picks[1] == 9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_samples", [1, 20, 4096])
 def test_batchbald_gives_b_picks_whatever_the_sample(n_samples):
     table = draw(30, 6, 4)
@@ -264,6 +266,7 @@ def test_the_conformance_kit_accepts_drawn_batches(strategy):
     check_strategy(strategy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draws", [1500, pytest.param(4000, marks=pytest.mark.slow)])
 def test_drawn_batches_follow_the_scores(draws):
     table = draw(40, 6, 2)
@@ -308,6 +311,7 @@ def test_a_model_without_draws_is_named():
         learner.query([[0.5]], 1)
 
 
+@pytest.mark.long
 def test_grid_search_runs_over_draws_and_selection():
     X, y = load_iris(return_X_y=True)
     learner = ActiveLearner(LogisticRegression(max_iter=300), BALD(), random_state=0)
@@ -322,6 +326,7 @@ def test_grid_search_runs_over_draws_and_selection():
 # Properties
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 1000), data=st.data())
 def test_permuting_the_pool_permutes_scores_and_batches(seed, data):

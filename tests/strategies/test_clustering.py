@@ -220,6 +220,7 @@ def test_single_precision_gives_what_double_does(strategy):
     assert_array_equal(ask(strategy, X, 5), again)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=12)
 @given(
     rows=st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20),
@@ -239,6 +240,7 @@ def test_any_pool_gives_a_valid_batch(rows, n, seed):
         ask(strategy, X, n, seed)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 99))
 def test_the_same_items_are_asked_for_in_any_order_of_the_pool(seed):

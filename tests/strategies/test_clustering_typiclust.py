@@ -98,6 +98,7 @@ def check_by_loops(picks, X, L, labels, strategy):
 # TypiClust
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "strategy"),
     [
@@ -231,6 +232,7 @@ each_number_of_draws = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long
 @each_number_of_draws
 @pytest.mark.parametrize("at_once", [1, 64])
 def test_one_shot_by_the_oracle_of_exact_chances(at_once, draws, monkeypatch):
@@ -249,6 +251,7 @@ def test_one_shot_by_the_oracle_of_exact_chances(at_once, draws, monkeypatch):
     assert scipy.stats.chisquare(observed, expected).pvalue > 1e-3
 
 
+@pytest.mark.long
 @each_number_of_draws
 def test_long_batches_follow_the_exact_chances_too(draws):
     # Pairs of opposite rows: the chances of the last pick show every earlier update.
@@ -325,6 +328,7 @@ def test_sparse_and_single_precision_features_give_the_same(strategy):
         assert_array_equal(ask(strategy, convert(X), convert(L), 10), expected)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(
     rows=st.lists(st.tuples(*[st.integers(0, 2)] * 2), min_size=1, max_size=25),

@@ -83,6 +83,7 @@ def disagreement_of_item(classes, votes, proba, how):
     return sum(scipy.stats.entropy(p, mean) for p in proba) / t
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 def test_committee_by_the_oracle_of_members_trained_apart(name):
@@ -205,6 +206,7 @@ def train_by_torch(X, codes, sample_weight, start, n_steps, rate):
     return weights.detach().numpy(), bias.detach().numpy()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize("measure", ["entropy", "disagreement"])
 def test_perceptron_ensemble_by_the_oracle_of_torch(name, measure):
@@ -233,6 +235,7 @@ def test_perceptron_ensemble_by_the_oracle_of_torch(name, measure):
     assert_allclose(strategy.score(view), expected, rtol=1e-5, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("dropout", [0, 0.5, 0.9])
 def test_perceptrons_reach_the_rare_class(monkeypatch, dropout):
@@ -261,6 +264,7 @@ def test_perceptrons_reach_the_rare_class(monkeypatch, dropout):
         assert balanced_accuracy_score(truth, member) > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_perceptrons_have_starts_and_seeds_of_their_own():
     X_labeled, y, X = load("iris")
@@ -288,6 +292,7 @@ BOTH = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long
 @BOTH
 def test_scores_follow_the_candidates(strategy):
     X_labeled, y, X = load("digits")
@@ -296,6 +301,7 @@ def test_scores_follow_the_candidates(strategy):
     assert_allclose(score(strategy, X[order], X_labeled, y), scores[order], rtol=1e-9)
 
 
+@pytest.mark.long
 @BOTH
 def test_float32_and_sparse_features(strategy):
     X_labeled, y, X = load("digits")
@@ -307,6 +313,7 @@ def test_float32_and_sparse_features(strategy):
     assert np.corrcoef(score(strategy, *rows, y), expected)[0, 1] > 0.99
 
 
+@pytest.mark.long
 @BOTH
 def test_no_answer_depends_on_chunks_or_threads(strategy, monkeypatch):
     X_labeled, y, X = load("digits")

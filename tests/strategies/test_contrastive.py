@@ -74,6 +74,7 @@ def choose_by_hand(name, n, n_batches):
     return picks
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize(("n", "n_batches"), [(12, 1), (12, 4), (6, 6)])
@@ -167,6 +168,7 @@ def test_dal_ranks_where_probabilities_are_all_one():
         assert picks.tolist() == [1, 0, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "model",
     [
@@ -187,6 +189,7 @@ def test_dal_takes_any_classifier(model):
     assert not hasattr(model, "classes_")
 
 
+@pytest.mark.long
 def test_dal_on_sparse_features_asks_the_same():
     X_labeled, _, X = load("digits")
     X, X_labeled = np.maximum(X, 0), np.maximum(X_labeled, 0)
@@ -196,6 +199,7 @@ def test_dal_on_sparse_features_asks_the_same():
     )
 
 
+@pytest.mark.long
 def test_dal_in_chunks_and_threads_asks_the_same(monkeypatch):
     X_labeled, _, X = load("digits")
     expected = select(DAL(), X, X_labeled, 10)
@@ -223,6 +227,7 @@ def contrast_by_loops(X, proba, X_labeled, p_labeled, k):
     return scores
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize("k", [1, 10, 29, 500])
 def test_cal_by_the_oracle_of_a_double_loop(name, k):
@@ -243,6 +248,7 @@ def draw_rows(rng, n, k):
     return np.column_stack([proba, rng.integers(3, size=(n, 2))])
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(seed=st.integers(0, 1000), k=st.sampled_from([2, 3, 7]), near=st.integers(1, 6))
 def test_cal_with_zeros_ones_and_ties_as_a_double_loop(seed, k, near):

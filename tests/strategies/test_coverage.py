@@ -56,6 +56,7 @@ def distances_to(rows, others, metric="euclidean"):
     return [[math.dist(a, b) for b in others] for a in rows]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_coreset_by_the_oracle(data, metric):
     X, y, X_pool, labeled, pool = data
@@ -71,6 +72,7 @@ def test_coreset_by_the_oracle(data, metric):
         assert gaps[pick] == pytest.approx(max(gaps), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delta", [0.5, 1.0, 3.0, 5.0])
 def test_probcover_by_the_oracle(data, delta):
     X, y, X_pool, labeled, pool = data
@@ -128,6 +130,7 @@ def test_it_passes_the_kit(strategy):
     assert len(check_strategy(strategy)) > 25
 
 
+@pytest.mark.long
 @each_strategy
 def test_it_chooses_before_there_are_labels(data, strategy):
     *_, pool = data

@@ -83,6 +83,7 @@ def check_greedy(picks, weights, radius, pool=POOL, labeled=LABELED):
         covered = [max(c, k) for c, k in zip(covered, pairs[pick], strict=True)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["margin", "entropy", "least_confidence"])
 @pytest.mark.parametrize(("radius", "temperature"), [(0.3, 1.0), (1.5, 0.5), (0.1, 3)])
 def test_uherding_oracle_every_pick_adds_most(name, radius, temperature):

@@ -74,6 +74,7 @@ def expected_length(model, x, squared, intercept=True):
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("squared", [True, False])
 @pytest.mark.parametrize("k", LOADERS)
 def test_egl_by_the_oracle_of_autograd(k, squared):
@@ -86,6 +87,7 @@ def test_egl_by_the_oracle_of_autograd(k, squared):
     assert_asks_highest(learner, X_pool, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("intercept", [True, False, "auto"])
 def test_egl_counts_the_intercept_oracle(fit_intercept, intercept):
@@ -270,6 +272,7 @@ def smallest_perturbation(model, x):
     return min(ways, key=np.linalg.norm)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC(random_state=0)])
 @pytest.mark.parametrize("k", [2, 3])
 def test_dfal_by_the_oracle_of_explicit_perturbations(k, model):

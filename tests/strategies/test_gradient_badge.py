@@ -79,6 +79,7 @@ def assert_as_likely(counts, expected):
     assert scipy.stats.chisquare(counts[some], expected[some]).pvalue > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow), 7])
 def test_badge_by_the_oracle_of_explicit_gradients(k):
     model, X = load(k)
@@ -100,6 +101,7 @@ def test_badge_by_the_oracle_of_explicit_gradients(k):
     assert_as_likely(counts, runs * np.array(likely))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow), 7])
 def test_badge_draws_later_picks_by_the_oracle_too(k):
     """Given all earlier picks, the probability of the next is uniformly spread.
@@ -131,6 +133,7 @@ def test_there_is_no_center_at_the_origin():
     assert seconds.count(1) > 190
 
 
+@pytest.mark.long
 def test_two_classes_with_the_same_inputs_are_told_apart_by_their_certainty():
     X = np.array([[0.5, 0.5, 1.0], [0.9, 0.1, 1.0], [1.0, 0.0, 5.0]])
     model = GivenProba().fit(X, [0, 1, 1])
@@ -141,6 +144,7 @@ def test_two_classes_with_the_same_inputs_are_told_apart_by_their_certainty():
     assert_allclose(counts / 1000, chance / chance.sum(), atol=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("k", "dtype"),
     [

@@ -200,12 +200,14 @@ each_number_of_draws = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long
 @each_number_of_draws
 @each_k
 def test_three_picks_have_the_probabilities_of_the_definition(k, draws):
     assert_drawn_by_the_book(*make(7, k, seed=k), draws)
 
 
+@pytest.mark.long
 @each_number_of_draws
 @pytest.mark.parametrize(("batch", "patience"), [(1, 0), (2, 0), (16, 1)])
 def test_passes_over_all_rows_may_come_at_any_time(monkeypatch, batch, patience, draws):
@@ -214,6 +216,7 @@ def test_passes_over_all_rows_may_come_at_any_time(monkeypatch, batch, patience,
     assert_drawn_by_the_book(*make(6, seed=3), draws)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("draws", "plain_draws"),
     [(50, 300), pytest.param(180, 800, marks=pytest.mark.slow)],
@@ -236,6 +239,7 @@ def test_long_batches_are_as_spread_as_those_of_the_plain_way(draws, plain_draws
     assert scipy.stats.ks_2samp(found, plain).pvalue > 1e-3
 
 
+@pytest.mark.long
 @each_form
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_copies_of_the_chosen_are_left_while_others_are_there(dtype, form):
@@ -248,6 +252,7 @@ def test_copies_of_the_chosen_are_left_while_others_are_there(dtype, form):
         assert sorted(copies[picks[:12]]) == list(range(12))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draws", [80, pytest.param(160, marks=pytest.mark.slow)])
 def test_what_remains_of_copies_is_equally_likely(draws):
     residuals, inputs = make(2)
@@ -260,6 +265,7 @@ def test_what_remains_of_copies_is_equally_likely(draws):
     assert scipy.stats.chisquare(last).pvalue > 1e-3
 
 
+@pytest.mark.long
 def test_gradients_of_length_zero_are_equally_likely():
     residuals, inputs = np.zeros((6, 3)), make(6)[1]
     counts = np.zeros((2, 6))
@@ -280,6 +286,7 @@ def test_the_longest_comes_first_and_ties_are_random():
     assert 160 < counts[1] < 240
 
 
+@pytest.mark.long
 @each_form
 @pytest.mark.parametrize("n", [0, 1, 2, 40, 41])
 def test_any_number_up_to_all_of_them_is_chosen_once(n, form):
@@ -295,6 +302,7 @@ def test_an_empty_pool_has_nothing_to_choose():
     assert expected_length(residuals, inputs).shape == (0,)
 
 
+@pytest.mark.long
 def test_the_answer_does_not_depend_on_threads_chunks_or_form(tmp_path, monkeypatch):
     residuals, inputs = make(500, d=20)
     np.save(tmp_path / "inputs.npy", inputs)

@@ -114,6 +114,7 @@ def trained_influence(model, others, goal):
     return np.array(influences)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(

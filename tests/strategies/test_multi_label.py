@@ -142,6 +142,7 @@ def test_cvirs_against_an_oracle_of_its_two_parts():
     np.testing.assert_allclose(get_strategy("cvirs").score(view), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("alpha", "beta"), [(0.1, 3.0), (1.0, 1.0), (2.0, 0.5)])
 def test_the_expected_score_against_its_integrals(alpha, beta):
     for q in (0.05, 0.3, 0.8):
@@ -183,6 +184,7 @@ def test_besra_against_an_oracle_of_loops():
         assert found[i] >= -1e-12
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(

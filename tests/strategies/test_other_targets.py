@@ -74,6 +74,7 @@ class Members(RegressorMixin, BaseEstimator):
 # Posterior draws.
 
 
+@pytest.mark.long
 def test_bald_multi_label_by_the_oracle():
     draws = []
 
@@ -203,6 +204,7 @@ def test_egl_regression_by_the_oracle(squared, intercept):
     assert_array_equal(auto, without)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_badge_multi_label_by_the_oracle():
     """The first is the longest gradient; copies of it are never drawn again."""
@@ -251,6 +253,7 @@ MEMBERS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "how", ["auto", "vote_entropy", "variation_ratio", "kl", "consensus_entropy"]
@@ -282,6 +285,7 @@ def test_committee_multi_label_by_the_oracle(how):
         assert value == pytest.approx(total / 3, abs=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_committee_regression_by_the_oracle():
     members = [Ridge(), Ridge(100.0), KNeighborsRegressor(3)]

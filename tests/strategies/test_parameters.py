@@ -87,6 +87,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "parameter", "value"), WRONG)
 def test_a_wrong_parameter_is_named(name, parameter, value):
     with pytest.raises((ValueError, TypeError), match=f"'{parameter}'"):
@@ -177,6 +178,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",

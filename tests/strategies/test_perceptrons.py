@@ -104,6 +104,7 @@ def test_every_row_is_seen_once_in_a_pass():
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-3, 1, 1e4])
 def test_the_unit_of_the_features_does_not_matter(unit):
@@ -121,6 +122,7 @@ def test_the_unit_of_the_features_does_not_matter(unit):
     assert_allclose(scaled, plain, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_sparse_features_train_as_dense_ones():
     X, codes, weights, biases = make()
     X[np.abs(X) < 0.7] = 0

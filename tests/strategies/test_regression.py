@@ -52,6 +52,7 @@ def greedy_by_hand(space, n, predicted, pool=POOL):
     return picks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", ["input", "output", "both"])
 def test_greedy_sampling_by_the_regression_oracle(space):
     predicted = Ridge().fit(LABELED, Y).predict(POOL)
@@ -123,6 +124,7 @@ def test_a_shift_of_all_rows_does_not_change_the_picks_of_lcmd():
     assert_array_equal(shifted, ask(LargestClusterMaxDistance(), 25))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(

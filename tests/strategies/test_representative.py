@@ -179,6 +179,7 @@ def test_representative_in_the_margin_of_an_svm_by_the_oracle(n):
     assert_array_equal(away, np.sort(away))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("margin", ["auto", 0.25])
 def test_representative_of_probabilities_by_the_oracle(margin):
     rng = np.random.default_rng(109)

@@ -282,6 +282,7 @@ def test_the_package_is_not_imported_before_it_is_used():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.long
 def test_it_cannot_be_saved_and_says_so(tmp_path):
     learner = ActiveLearner(LogisticRegression(), FromSkactiveml(Recorder()))
     with pytest.raises(TypeError, match="must be a registered strategy to be saved"):

@@ -57,6 +57,7 @@ def fits(name, kind):
     return not of_linear or kind in ("one-vs-rest", "multi-output", "regression")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 @pytest.mark.parametrize("kind", MODELS)

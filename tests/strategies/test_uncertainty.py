@@ -127,6 +127,7 @@ def test_margin_of_decision_values_by_the_oracle(model):
     assert_asks_the_least_sure(learner, X[200:500], gap, values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draws", [150, pytest.param(400, marks=pytest.mark.slow)])
 def test_random_by_the_oracle_of_equal_chances(draws):
     X, y = load_iris(return_X_y=True)
@@ -154,6 +155,7 @@ def test_these_are_the_strategies_of_this_family():
     assert found == sorted([*NAMES, "density", *of_draws])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_candidates_limit_what_is_asked(name, data):
     X_seed, y_seed, X_pool = data
@@ -173,6 +175,7 @@ def test_two_classes_are_ranked_alike(name):
     assert_array_equal(make(name).fit(X[:60], y[:60]).query(X, BATCH), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_ties_are_broken_by_the_generator_of_the_round(name):
     X, y = load_iris(return_X_y=True)
@@ -237,6 +240,7 @@ def test_margin_refuses_values_for_pairs_of_classes():
 # As objects of scikit-learn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_clone_is_another_object_that_asks_the_same(name, data):
     X_seed, y_seed, X_pool = data
@@ -248,6 +252,7 @@ def test_a_clone_is_another_object_that_asks_the_same(name, data):
     assert_array_equal(*picks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_and_an_instance_ask_the_same(name, data):
     X_seed, y_seed, X_pool = data
@@ -269,6 +274,7 @@ class Tilted(PointwiseStrategy):
         return self.weight * view.proba[:, 0] - view.proba.max(axis=1)
 
 
+@pytest.mark.long
 def test_grid_search_runs_over_strategies_and_their_parameters():
     X, y = load_iris(return_X_y=True)
     grid = [

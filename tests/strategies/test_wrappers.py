@@ -102,6 +102,7 @@ def test_subsample_oracle_the_best_of_the_sample(size, expected):
     assert_array_equal(X[picks, 0], ranked[:4])
 
 
+@pytest.mark.long
 def test_subsample_draws_every_candidate_alike():
     counts = np.zeros(60)
     for seed in range(300):

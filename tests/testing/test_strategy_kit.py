@@ -55,6 +55,7 @@ SMALL = {
 FAST = {"random", "margin", "coreset", "uherding", "bald"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -74,6 +75,7 @@ def test_strategies_that_train_or_draw_pass_with_their_defaults(name):
     check_strategy(name)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",

@@ -36,6 +36,7 @@ def rows(table):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("check", "strategy", "message"), [*rows("MUTANTS"), *rows("GRAVE")]
 )

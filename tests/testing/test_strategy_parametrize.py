@@ -71,6 +71,7 @@ def test_an_unknown_check_among_the_expected_is_refused():
         parametrize_with_strategy_checks("margin", expected_failed={"check_clon": "?"})
 
 
+@pytest.mark.long
 def test_pytest_reports_failures_expected_ones_and_those_that_passed(pytester):
     pytester.makepyfile(
         """

@@ -69,6 +69,7 @@ def make(strategy="margin", estimator=None, array=X):
     return learner.fit(array[:60], y[:60])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 @pytest.mark.parametrize("chunks", [(7, 0, 400, 593), N])
@@ -112,6 +113,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda model: str(model)[:30])
 @pytest.mark.parametrize(
@@ -198,6 +200,7 @@ KEYS += [[5], [999, 0, 0, 555], np.arange(0), MASK, np.arange(40, 260), [-1, -N]
 KEYS += [np.random.default_rng(1).permutation(N)[:400], slice(-30, None)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: str(key)[:12])
 @pytest.mark.parametrize("chunks", [(100, 6), (33, 4), ((0, 990, 0, 10), (1, 5))])
 def test_rows_are_those_of_the_array(key, chunks):
@@ -219,6 +222,7 @@ def test_rows_of_any_memory_order_cannot_be_written_to():
     assert array.flags.writeable
 
 
+@pytest.mark.long
 def test_only_arrays_of_numbers_are_read_so():
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")

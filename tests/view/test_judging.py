@@ -17,6 +17,7 @@ WIDE = np.random.default_rng(0).normal(size=(3000, 100)).astype(np.float32)
 SIDES = (WIDE[:, 0] > 0).astype(int)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearDiscriminantAnalysis()])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function"])

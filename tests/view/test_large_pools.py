@@ -40,6 +40,7 @@ def make(rows, strategy, estimator=None):
     return learner.fit(X[:60].astype(np.float32), y[:60])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
 def test_picks_are_the_same_however_large_the_pool_seems(rows, name, monkeypatch):
@@ -59,6 +60,7 @@ def test_half_precision_asks_for_what_single_precision_does(rows, name):
     assert_array_equal(learner.query(pool, 8), expected)
 
 
+@pytest.mark.long
 def test_predictions_a_chunk_at_a_time_are_those_of_all(rows, everything_is_large):
     X, y = rows
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
@@ -92,6 +94,7 @@ def test_what_a_view_gives_is_an_array(rows, everything_is_large):
     assert view.features.dtype == view.gradients[1].dtype == np.float16
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "copies"),

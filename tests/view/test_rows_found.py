@@ -35,6 +35,7 @@ def everything_is_large(monkeypatch):
     monkeypatch.setattr(_pool_view, "_CHEAP_COPY_BYTES", 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pool", [NUMBERS, SHUFFLED], ids=["in order", "shuffled"])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("strategy", ["margin", "coreset", "badge", "uherding"])
@@ -94,6 +95,7 @@ def test_small_pools_are_copied(lookup):
     assert_array_equal(rows, ROWS[SHUFFLED[:50]])
 
 
+@pytest.mark.long
 def test_a_query_takes_no_memory_for_the_rows(tmp_path):
     n, d = 400_000, 64
     rows = np.lib.format.open_memmap(

@@ -15,7 +15,7 @@ from skactive._storage._files import LockedError
 from skactive.bert import BertFeatures
 from skactive.features import PrecomputedFeatures
 
-from ._helpers import slow, some, uncached
+from ..bert._helpers import slow, some, uncached
 
 WORDS = "the film match stocks team game is a joy of long and even".split()  # noqa: SIM905
 RNG = np.random.default_rng(0)
@@ -51,6 +51,7 @@ def test_pairs(tiny_bert, tmp_path):
     np.testing.assert_array_equal(stored.transform(pairs), bert.transform(pairs))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", some(["threading", "loky"], "threading"))
 def test_workers_write_the_same_features(tiny_bert, tmp_path, backend):
     from joblib import parallel_config
@@ -111,7 +112,7 @@ import skactive.features._encoding as module
 from skactive.bert import BertFeatures
 from skactive.features import _folder
 sys.path.insert(0, {root!r})
-from tests.bert.test_transform_to import TEXTS
+from tests.features.test_transform_to import TEXTS
 
 _folder._COMMIT_SECONDS = _folder._COMMIT_LONGEST = -1.0
 folder, model, log, n_jobs = sys.argv[1:]

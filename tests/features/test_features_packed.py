@@ -8,8 +8,8 @@ import skactive.features._encoding
 from skactive._encoders._encoder import PackedEncoder
 from skactive.bert import BertFeatures
 
+from ..bert._helpers import grid
 from ..conftest import TEXTS
-from ._helpers import grid
 
 PACKED, PADDED = ["Bert", "Roberta", "MPNet"], ["DistilBert", "ModernBert"]
 
@@ -28,12 +28,14 @@ def forms(monkeypatch):
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PACKED + PADDED)
 def test_packs_where_that_is_sure_to_be_the_same(tiny_encoder, kind, forms):
     BertFeatures(tiny_encoder(kind), cache=None, device="cpu").transform(TEXTS)
     assert set(forms) == {"packed" if kind in PACKED else "padded"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "layers", "pooling"),
     grid(

@@ -12,7 +12,7 @@ from skactive._encoders._store import open_store, unique
 from skactive._storage import _files
 from skactive.bert import clear_cache, set_cache_limit
 
-from ._helpers import RECIPE, TEXTS, WIDTH, CountingEncoder, get, row_of, rows_of
+from ..bert._helpers import RECIPE, TEXTS, WIDTH, CountingEncoder, get, row_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

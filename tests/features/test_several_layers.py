@@ -8,7 +8,7 @@ from transformers import AutoModel
 
 from skactive.bert import BertFeatures
 
-from ._helpers import (
+from ..bert._helpers import (
     ARCHITECTURES,
     NO_DROPOUT,
     PLAIN,
@@ -18,13 +18,14 @@ from ._helpers import (
     network,
     padded,
 )
-from ._helpers import REVIEW_LABELS as Y
-from ._helpers import REVIEWS as X
-from ._helpers import review_classifier as classifier
+from ..bert._helpers import REVIEW_LABELS as Y
+from ..bert._helpers import REVIEWS as X
+from ..bert._helpers import review_classifier as classifier
 
 CHOICES = [(3, 0, 1), [2]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "layers"),
     grid(
@@ -42,6 +43,7 @@ def test_features_are_those_of_bert_features(tiny_encoder, kind, layers):
     np.testing.assert_allclose(frozen.transform(X), features, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "layers", "freeze"),
     grid(
@@ -79,6 +81,7 @@ def test_cached_and_plain_states_are_those_of_the_encoder(
             torch.testing.assert_close(found[real], expected[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "layers", "freeze", "head"),
     grid(

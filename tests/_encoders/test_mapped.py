@@ -13,7 +13,7 @@ from skactive._encoders._store import allocate_rows, open_store
 from skactive._storage._mapped import NoRoomError, copy_rows, in_memory, map_file
 from skactive.bert import BertFeatures, clear_cache, set_cache_limit
 
-from ._helpers import RECIPE, CountingEncoder, get, get_quietly, rows_of
+from ..bert._helpers import RECIPE, CountingEncoder, get, get_quietly, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

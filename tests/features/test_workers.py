@@ -19,8 +19,8 @@ from skactive._encoders._pretrained import Checkpoint
 from skactive.bert import BertFeatures, clear_cache
 from skactive.features._encoding import EncodingRun, count_workers
 
+from ..bert._helpers import PAIRS, PLAIN, slow, uncached
 from ..conftest import TEXTS, save_encoder
-from ._helpers import PAIRS, PLAIN, slow, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from skactive.bert import BertFeatures, clear_cache
 
+from ..bert._helpers import PLAIN, uncached
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import PLAIN, uncached
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),
@@ -27,6 +27,7 @@ def model(tmp_path):
     return save_encoder(tmp_path / "model")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "params",
     [
@@ -125,6 +126,7 @@ def shorten(folder):
     save_tokenizer(folder, model_max_length=8)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "change",

@@ -12,8 +12,8 @@ from transformers import CLIPConfig, CLIPModel
 
 from skactive.bert import BertClassifier, BertFeatures
 
+from ..bert._helpers import run_python, uncached
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import run_python, uncached
 
 
 @pytest.mark.parametrize(
@@ -181,6 +181,7 @@ def test_refuses_a_tokenizer_with_an_impossible_length(tmp_path, length):
         BertFeatures(tmp_path).transform(TEXTS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("overrides", "X", "message"),
     [

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive.bert import BertFeatures, clear_cache
 
+from ..bert._helpers import uncached
 from ..conftest import TEXTS
-from ._helpers import uncached
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),
@@ -49,6 +49,7 @@ def test_second_transform_neither_loads_nor_tokenises(features, monkeypatch):
     np.testing.assert_array_equal(features.transform(TEXTS[::-1]), first[::-1])
 
 
+@pytest.mark.long
 def test_every_container_shares_the_features(features, counter, texts):
     first = features.transform(TEXTS)
     counter.take()
@@ -68,6 +69,7 @@ def test_copies_share_the_features(features, counter, copier):
     assert counter.take() == 0
 
 
+@pytest.mark.long
 def test_a_grid_search_encodes_each_text_once(tiny_bert, cache, counter):
     X = [f"{text} {i}" for i in range(3) for text in UNIQUE]
     y = ["film" if "film" in text else "other" for text in X]
@@ -109,6 +111,7 @@ def test_pickles_hold_no_features(features):
 # Interrupted -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop_after", [1, 3, 6])
 def test_an_interrupted_transform_resumes(tiny_bert, features, counter, stop_after):
     features.set_params(batch_tokens=1)  # one text a batch

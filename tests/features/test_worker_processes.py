@@ -20,8 +20,8 @@ from skactive.features._encoding import (
     spread,
 )
 
+from ..bert._helpers import PLAIN, run_python, uncached
 from ..conftest import TEXTS, absent, save_encoder
-from ._helpers import PLAIN, run_python, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 

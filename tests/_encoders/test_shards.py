@@ -17,7 +17,7 @@ from skactive._encoders._store import open_store
 from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
 
-from ._helpers import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of
+from ..bert._helpers import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

@@ -11,8 +11,8 @@ from skactive._encoders._pretrained import open_checkpoint
 from skactive._encoders._tokens import tokenize
 from skactive.bert import BertFeatures
 
+from ..bert._helpers import PAIRS, PLAIN, grid, module_of, tokenizer_of, uncached
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import PAIRS, PLAIN, grid, module_of, tokenizer_of, uncached
 
 POOLINGS = ["mean", "cls", "max"]
 OTHERS = ["Roberta", "DistilBert", "Electra", "MPNet"]
@@ -42,6 +42,7 @@ def plain(folder, texts, pooling="mean", layers=(-1,), max_length=64):
     return np.array(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("layers", "pooling"),
     grid(
@@ -61,6 +62,7 @@ def test_equals_a_plain_forward(tiny_bert, exact, pooling, layers):
     np.testing.assert_allclose(exact.transform(TEXTS), expected, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "texts", "pooling"),
     grid(
@@ -189,6 +191,7 @@ def test_no_warning_where_nothing_is_cut(exact):
     assert caught == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "MPNet"])
 def test_max_length_never_exceeds_the_positions(tmp_path, kind):
     # 20 rows of position embeddings; RoBERTa's first one belongs to padding.

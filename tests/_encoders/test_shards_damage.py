@@ -14,7 +14,7 @@ from skactive._encoders._shards import DamagedShard, ShardFolder
 from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
 
-from ._helpers import (
+from ..bert._helpers import (
     RECIPE,
     TEXTS,
     WIDTH,
@@ -107,6 +107,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda f: f.__name__)
 def test_a_damaged_shard_is_computed_again(filled, damage):
     path = files_of(filled)[1]

@@ -15,7 +15,7 @@ from skactive._encoders._encoder import PackedEncoder, linear
 from skactive._encoders._pretrained import open_checkpoint
 from skactive._encoders._tokens import Tokens, collate, pack, tokenize
 
-from ._helpers import grid, slow, some
+from ..bert._helpers import grid, slow, some
 
 KINDS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "Electra", "MPNet"]
 OTHERS = ["DistilBert", "Albert", "DebertaV2", "ModernBert"]
@@ -109,6 +109,7 @@ def test_the_last_layer_runs_on_the_pooled_tokens_alone(tiny_encoder, kind, pool
         assert_close(got, [*below, top[rows]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_token_types(tiny_encoder, kind):
     model = load(tiny_encoder, kind)
@@ -227,6 +228,7 @@ def minilm_tokens(folder):
     return tokenize(open_checkpoint(folder), texts[:60], 64)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "frozen"),
     grid(
@@ -292,6 +294,7 @@ def test_training_mode_drops_at_the_rates_of_the_modules(
     assert rates_met(model, packed, monkeypatch) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["hidden", "attention_probs"])
 @pytest.mark.parametrize("kind", ["Bert", "MPNet"])
 def test_dropout_moves_the_states_in_training_mode_only(tiny_encoder, kind, where):
@@ -318,6 +321,7 @@ def test_weights_are_read_anew_each_time(tiny_encoder):
         assert_close(got, plain_states(model, padded, mask))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_supports_a_model_also_once_asked_for_its_states(tiny_encoder, kind):
     model = load(tiny_encoder, kind)
@@ -369,6 +373,7 @@ def _subclass(model):
     model.__class__ = type("BertModel", (type(model),), {})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [

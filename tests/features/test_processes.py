@@ -11,7 +11,7 @@ import pytest
 
 from skactive.bert import clear_cache
 
-from ._helpers import TEXTS, get, get_quietly, rows_of
+from ..bert._helpers import TEXTS, get, get_quietly, rows_of
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),
@@ -75,6 +75,7 @@ def test_killed_while_encoding(tmp_path, n_encoded):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "n_good",  # with 4 an array is there without its manifest

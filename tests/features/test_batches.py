@@ -12,7 +12,7 @@ import pytest
 from skactive.bert import BatchEncoder, BertFeatures
 from skactive.features import PrecomputedFeatures
 
-from ._helpers import PLAIN, uncached
+from ..bert._helpers import PLAIN, uncached
 
 TEXTS = [f"the film {'is long ' * (i % 9)}{i}" for i in range(120)]
 

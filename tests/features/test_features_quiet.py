@@ -9,8 +9,8 @@ import torch
 
 from skactive.bert import BertFeatures
 
+from ..bert._helpers import run_python
 from ..conftest import TEXTS, save_encoder
-from ._helpers import run_python
 
 
 def test_silent_by_default(tmp_path, capfd):

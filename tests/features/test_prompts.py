@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skactive import load, make_text_classifier, save
 from skactive.bert import BertFeatures
 
-from ._helpers import PAIRS, uncached
+from ..bert._helpers import PAIRS, uncached
 from .test_sentences import WORDS, dense, save_sentences
 
 PROMPTS = {"query": "the team ", "passage": "a film is "}

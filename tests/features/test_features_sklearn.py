@@ -83,6 +83,7 @@ def test_set_output_polars(exact):
     np.testing.assert_array_equal(frame.to_numpy(), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_grid_search_gives_the_same_for_every_n_jobs(tiny_bert, set_threads, n_jobs):
     X = [f"{text} {i}" for i in range(4) for text in TEXTS]

@@ -14,8 +14,8 @@ from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
 from skactive import load, save
 from skactive.bert import BertFeatures
 
+from ..bert._helpers import PAIRS, grid, run_python, slow, uncached
 from ..conftest import TEXTS, save_encoder
-from ._helpers import PAIRS, grid, run_python, slow, uncached
 
 WORDS = [text for text in TEXTS if text]  # one token at least beside the special ones
 
@@ -63,6 +63,7 @@ MODULES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
@@ -159,6 +160,7 @@ def test_auto_is_the_mean_for_other_models(tiny_bert, exact):
     np.testing.assert_array_equal(features, expected)
 
 
+@pytest.mark.long
 def test_the_cache_tells_dense_layers_apart(tmp_path, fresh_cache):
     kept = {"pooling": "auto", "cache": str(tmp_path / "cache")}
     rows = []
@@ -171,6 +173,7 @@ def test_the_cache_tells_dense_layers_apart(tmp_path, fresh_cache):
     assert abs(rows[0] - rows[1]).max() > 0.001
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("modules", "params", "warns"),
     [
@@ -200,6 +203,7 @@ def change_module(folder, number, filename="modules.json", **entries):
     tmp.write_text(json.dumps(content))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "filename", "entries", "message"),
     [

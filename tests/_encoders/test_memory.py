@@ -9,7 +9,7 @@ import pytest
 from skactive._encoders._store import cache_limit, in_use, open_store, size_of
 from skactive.bert import clear_cache, set_cache_limit
 
-from ._helpers import RECIPE, TEXTS, get, rows_of
+from ..bert._helpers import RECIPE, TEXTS, get, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
@@ -77,6 +77,7 @@ def test_a_lower_limit_works_at_once():
     assert ask(1)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_lower_limit_frees_memory_without_another_call():
     gone = weakref.ref(get(["a"], width=WIDE)[0])
@@ -136,6 +137,7 @@ def test_texts_known_to_be_in_a_folder_count(tmp_path):
     assert get(TEXTS[::-1], tmp_path)[1] == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_dropped_features_leave_the_memory():
     set_cache_limit(50_000)

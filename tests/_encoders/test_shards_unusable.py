@@ -10,7 +10,7 @@ import pytest
 from skactive._storage import _files
 from skactive.bert import clear_cache
 
-from ._helpers import TEXTS, CountingEncoder, get, get_quietly, rows_of
+from ..bert._helpers import TEXTS, CountingEncoder, get, get_quietly, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
@@ -103,6 +103,7 @@ def test_a_read_only_folder_is_still_read(tmp_path, monkeypatch):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", ["_fsync", "_replace"])
 @pytest.mark.parametrize("n_good", range(7))
 def test_disk_full_in_the_middle(tmp_path, monkeypatch, function, n_good):

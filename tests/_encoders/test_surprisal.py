@@ -18,11 +18,11 @@ from skactive._encoders._surprisal import choose_targets, target_logits
 from skactive._utils._repeatable import fork_torch
 from skactive.bert import BertClassifier, BertFeatures
 
+from ..bert._helpers import ARCHITECTURES, grid, padded, some, tokenizer_of, uncached
+from ..bert._helpers import REVIEW_LABELS as Y
+from ..bert._helpers import REVIEWS as X
+from ..bert._helpers import review_classifier as classifier
 from ..conftest import TEXTS
-from ._helpers import ARCHITECTURES, grid, padded, some, tokenizer_of, uncached
-from ._helpers import REVIEW_LABELS as Y
-from ._helpers import REVIEWS as X
-from ._helpers import review_classifier as classifier
 
 PAIRS = [(a, b) for a, b in zip(X, X[::-1], strict=True)]
 ESTIMATORS = [BertFeatures, BertClassifier]
@@ -86,6 +86,7 @@ def check(found, expected):
         np.testing.assert_allclose(row[targets], surprises[targets], rtol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", some(ARCHITECTURES, "Albert", "Electra"))
 def test_alps_oracle_in_every_architecture(masked_lm, kind):
     model = masked_lm(kind)
@@ -302,6 +303,7 @@ def test_bad_input_is_refused(masked_lm, make):
         make(masked_lm(), max_length=0).surprisal(X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["alps", "egl", "egl_embedding", "dfal"])
 def test_strategies_ask_the_estimators(masked_lm, strategy):
     from skactive import ActiveLearner
