@@ -9,24 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._utils._containers import take_row
-from .._utils._labels import key_of, list_classes, predict_labels
+from .._utils._labels import as_class, key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ..stopping import read_goal
-from ._arguments import checked
-from ._filters import find_answered, keep
-from ._insights import Doubts, Quality
-from ._labels import as_class
+from ..stopping import find_widest, read_goal
+from ._arguments import SHOWN, checked
 from ._leases import Leases
-from ._lookup import explain, find_of_class, find_similar
+from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._machine import annotate_later, compare_suggestions
+from ._reports import Doubts, Quality
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
-_SHOWN = ("none", "prediction", "suggestion")  # with an item so far, the most counts
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
@@ -76,7 +73,7 @@ class Desk:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from skactive import ActiveLearner, LabelingSession
-    >>> from skactive.labeling import Desk
+    >>> from skactive.session import Desk
     >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     >>> learner = ActiveLearner(model, random_state=0)
     >>> texts, classes = ["good", "bad", "fine"], ["yes", "no"]
@@ -102,8 +99,8 @@ class Desk:
         columns: Callable[[Any], dict[str, str]] | None = None,
     ) -> None:
         self.session = session
-        self._state, self._models = session.state, session.models
-        self._lock = session._lock
+        self._core = core = session._core
+        self._lock, self._state, self._models = core.lock, core.state, core.models
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._descriptions = {
@@ -125,10 +122,12 @@ class Desk:
         self._error: Any = None, None  # a message, and the model when it came
         self._failures: list[str] = []  # of machines
         self._stop = find_stop()  # ends their requests
-        self._doubts = Doubts(session)
+        self._doubts = Doubts(core)
         if until is not None:
             read_goal(until)
-        self._quality = Quality(session, n_labels, until)
+        self._quality = Quality(
+            core, n_labels, until, lambda: find_widest(until, session)
+        )
 
     @property
     def target(self) -> str:
@@ -179,16 +178,16 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(labels, self.session),
+            "suggestions": compare_suggestions(self._core, labels),
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
-            "done": not self.session.queue.has_more(who),
+            "done": not self._core.queue.has_more(who),
         }
 
     def _who(self, annotator):
         """Return the name of an annotator; None and "" stand for the session's."""
-        return annotator or self.session._annotator
+        return annotator or self._core.annotator
 
     def version(self) -> int:
         """Return a number that changes whenever `state` does."""
@@ -285,7 +284,7 @@ class Desk:
 
     def _items(self, ids, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
-        state, queue = self._state, self.session.queue
+        state, queue = self._state, self._core.queue
         with self._lock:
             ids = state.pool.read_ids(ids, name="id") if ids else []
             rows = state.pool.positions(ids)
@@ -303,7 +302,7 @@ class Desk:
             what = "none" if label is None else "prediction"
             if suggestion is not None:
                 what = "suggestion"
-            self._shown[look] = max(what, self._shown.get(look, what), key=_SHOWN.index)
+            self._shown[look] = max(what, self._shown.get(look, what), key=SHOWN.index)
             items.append(
                 {
                     "id": id,
@@ -451,7 +450,7 @@ class Desk:
         TypeError
             If the model has no classes or no features.
         """
-        label, found = find_similar(self.session, id, n_items)
+        label, found = find_similar(self._core, id, n_items)
         return {"label": label, "items": self._items(found)}
 
     @checked
@@ -480,7 +479,7 @@ class Desk:
         TypeError
             If the model has no classes or no probabilities.
         """
-        found = find_of_class(self.session, label, doubtful, n_items)
+        found = find_of_class(self._core, label, doubtful, n_items)
         return {"items": self._items(found)}
 
     @checked
@@ -509,7 +508,7 @@ class Desk:
         ValueError
             If there is no prediction yet.
         """
-        about = self._list_worker.submit(explain, self.session, id).result()
+        about = self._list_worker.submit(explain, self._core, id).result()
         near = about.pop("neighbors")
         items = self._items([other for other, _ in near])
         for item, (_, similarity) in zip(items, near, strict=True):
@@ -586,7 +585,7 @@ class Desk:
         if is_same and (way == "review" or self._doubts.lists(id)):
             way = "review"  # it is confirmed
         if not is_same or (way == "review" and given[who].way != way):
-            with self.session._recording() as answers:
+            with self._core.recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
                 shown = self._shown.get(look)
                 answers.tell([id], [label], who, unasked=True, shown=shown, **options)
@@ -734,7 +733,7 @@ class Desk:
         ValueError
             If the class has labels, or fewer than two classes were left.
         """
-        with self.session._recording() as answers:
+        with self._core.recording() as answers:
             answers.remove_class(name, self._who(annotator))
         return self.state(annotator)
 
@@ -759,7 +758,7 @@ class Desk:
             See `LabelingSession.annotate`. The state says if it fails. It stops when
             the desk or the session is closed.
         """
-        annotate_later(self.session, annotator, self._failures, self._stop)
+        annotate_later(self._core, annotator, self._failures, self._stop)
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""

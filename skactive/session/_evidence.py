@@ -53,20 +53,20 @@ class Evidence:
         return found[self.places], found
 
 
-def find_evidence(session, blind, held_out=None):
+def find_evidence(core, blind, held_out=None):
     """Return the Evidence of a session.
 
     With `blind`, answers that were given with help are left out of the sample. If there
     are any in the audit, the pool is then what was not answered with help. `held_out`
     are labels and their OutOfFold, if they are known.
     """
-    state, order = session.state, session.queue.draws.order
-    with session._lock:
+    state, order = core.state, core.queue.draws.order
+    with core.lock:
         answers = dict(state.answers)
         passed = state.pool.first_copies(state.pool.positions([*state.skipped]))
-    sample, seen = session.queue.choose_sample(blind)
+    sample, seen = core.queue.choose_sample(blind)
     if not sample:
-        raise ValueError(_explain_empty(session, len(seen)))
+        raise ValueError(_explain_empty(core, len(seen)))
     if seen:
         warnings.warn(
             f"{len(seen)} answers of the audit were given with help, or it is not "
@@ -82,29 +82,29 @@ def find_evidence(session, blind, held_out=None):
     place = dict(zip(positions.tolist(), range(len(positions)), strict=True))
     places = np.array([place[row] for row in rows.tolist()], dtype=np.intp)
     labels = [*sample.values()]
-    classes, predicted = _predict(session, positions, held_out)
+    classes, predicted = _predict(core, positions, held_out)
     known = list(map(key_of, classes))
-    classes += [name for name in session.known_classes if key_of(name) not in known]
-    if predicted is not None and session.target != "regression":
+    classes += [name for name in core.known_classes() if key_of(name) not in known]
+    if predicted is not None and core.target != "regression":
         more = len(classes) - predicted.shape[1]
         predicted = np.pad(predicted, ((0, 0), (0, more)))
-    machines = _read_machines(session, positions, classes)
+    machines = _read_machines(core, positions, classes)
     return Evidence(positions, places, labels, classes, predicted, machines)
 
 
-def _read_machines(session, positions, classes):
+def _read_machines(core, positions, classes):
     """Return the answers of machines as indicators (n, k), or numbers (n,); a tuple.
 
     A machine that was not asked about all items is left out: it may have been asked
     about those that people had labeled, or had not.
     """
-    pool, found = session.state.pool, []
+    pool, found = core.state.pool, []
     ids = [pool.ids[row] for row in positions.tolist()]
-    for name, asked in session.state.machines.items():
+    for name, asked in core.state.machines.items():
         if not all(id in asked for id in ids):
             continue
-        labels = session.state.machine_labels(name)
-        if session.target == "regression":
+        labels = core.state.machine_labels(name)
+        if core.target == "regression":
             middle = float(np.mean([*labels.values()])) if labels else 0.0
             found.append(np.array([labels.get(id, middle) for id in ids], dtype=float))
         else:
@@ -113,13 +113,13 @@ def _read_machines(session, positions, classes):
     return tuple(found)
 
 
-def _explain_empty(session, n_seen):
+def _explain_empty(core, n_seen):
     if n_seen:
         return (
             f"the {n_seen} answers of the audit were given with help, or it is not "
             "known whether they were. Pass blind=False to use them."
         )
-    if session.queue.draws.reserved.any():
+    if core.queue.draws.reserved.any():
         return "the audit has no answers yet. Label some more texts."
     return (
         "the session has no audit, a random sample of the pool. Open it with "
@@ -127,10 +127,10 @@ def _explain_empty(session, n_seen):
     )
 
 
-def _predict(session, positions, held_out=None):
+def _predict(core, positions, held_out=None):
     """Return classes and predictions (n, k) of items, [] and None without a model."""
-    learner, data, rest = session.models.taught()
-    if held_out is None and session.target == "single-label":
+    learner, data, rest = core.models.taught()
+    if held_out is None and core.target == "single-label":
         held_out = data, hold_out(learner, data, rest, n_rest=0)
     if held_out is not None:
         data, found = held_out
@@ -140,7 +140,7 @@ def _predict(session, positions, held_out=None):
         own = predict_held_out(learner, n) if n > 1 else None
     if own is None:
         return [], None
-    model, names, parts = session.models.get(refit=True), [], []
+    model, names, parts = core.models.get(refit=True), [], []
     for start in range(0, len(positions), _CHUNK):
         X = take_rows(data.pool.X, positions[start : start + _CHUNK])
         if own.ndim == 1:
@@ -157,71 +157,71 @@ def _predict(session, positions, held_out=None):
     return list(names), predicted
 
 
-def find_prevalence(session, groups, confidence_level, blind):
+def find_prevalence(core, groups, confidence_level, blind):
     """Return a Prevalence or MeanEstimate; see `LabelingSession.prevalence`."""
-    evidence = find_evidence(session, blind)
+    evidence = find_evidence(core, blind)
     n_pool, proxies = len(evidence.positions), evidence.proxies()
     options = {"n_pool": n_pool, "confidence_level": confidence_level}
     if groups is not None:
         groups = np.asarray(as_list(groups))
-        if len(groups) != len(session.state.pool):
+        if len(groups) != len(core.state.pool):
             raise ValueError(
                 "'groups' must hold one group for each of the "
-                f"{len(session.state.pool)} items of the pool, got {len(groups)}."
+                f"{len(core.state.pool)} items of the pool, got {len(groups)}."
             )
         groups = groups[evidence.positions]
-    if session.target == "regression":
+    if core.target == "regression":
         if groups is not None:
             raise TypeError("'groups' are for shares of classes; this is a mean.")
         return estimate_mean(
             np.array(evidence.labels, dtype=float), *proxies, **options
         )
     labels, classes = evidence.labels, evidence.classes
-    if session.target == "multi-label":
+    if core.target == "multi-label":
         labels = as_rows(labels, classes)
     if groups is not None:
         options |= {"groups": groups[evidence.places], "pool_groups": groups}
     return estimate_prevalence(labels, *proxies, classes=classes, **options)
 
 
-def find_quality(session, confidence_level, blind, held_out=None):
+def find_quality(core, confidence_level, blind, held_out=None):
     """Return a QualityEstimate; see `LabelingSession.quality` and `find_evidence`."""
-    evidence = find_evidence(session, blind, held_out)
+    evidence = find_evidence(core, blind, held_out)
     pool_proba = evidence.predicted
     if pool_proba is None:
         raise ValueError("there is no model yet. Label items of two classes first.")
     proba = pool_proba[evidence.places]
     labels, classes = evidence.labels, evidence.classes
-    if session.target == "multi-label":
+    if core.target == "multi-label":
         labels, predicted = as_rows(labels, classes), (proba > 0.5).astype(int)
     else:
         predicted = [classes[j] for j in proba.argmax(axis=1)]
-    learner, *_ = session.models.taught()
+    learner, *_ = core.models.taught()
     options = {"classes": classes, "confidence_level": confidence_level}
     # Most labels of the model are not in the sample.
     options["cross_fitted"] = min(len(labels) / len(learner.y_labeled_), 1.0)
     return estimate_quality(labels, predicted, proba, pool_proba, **options)
 
 
-def assess(session, n_labels, horizon=100, blind=True):
+def assess(core, n_labels, horizon=100, blind=True):
     """Return an Estimate, and recall and precision by the key of a class.
 
     See `LabelingSession.estimate`. Each of both is a share and its interval, or None
     for fewer than ten items. `n_labels` is the number of labels wanted, or None.
     """
-    learner, data, rest = session.models.taught()
-    with session._lock:
-        answers = session.state.answers.values()
+    learner, data, rest = core.models.taught()
+    with core.lock:
+        answers = core.state.answers.values()
         seconds = [x.seconds for a in answers for x in a.given]
         n_left = None if n_labels is None else n_labels - len(answers)
-        sample, _ = session.queue.choose_sample(blind)
+        sample, _ = core.queue.choose_sample(blind)
     minutes = minutes_left(seconds, n_left)
     found, n = hold_out(learner, data, rest), len(data.labels)
     if found is None:
         return Estimate(n, horizon=horizon, minutes=minutes), {}
     if len(sample) < MIN_AUDIT:
         return make_estimate(found, n, None, horizon, minutes), {}
-    quality = find_quality(session, 0.95, blind, (data, found))
+    quality = find_quality(core, 0.95, blind, (data, found))
     classes = {
         key_of(name): [
             None if part.n_labels < MIN_AUDIT else (part.value, *part.interval)

@@ -5,14 +5,16 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from .._storage._files import write_atomic
 from .._storage._fingerprint import hash_item
+from .._tables._formats import PAIR
+from .._tables._label_studio import read_values, write_result
 from .._tables._writer import check_folder
 from .._utils._labels import is_names
 from .._utils._sklearn import check_option
 
-PAIR = ["text_1", "text_2"]
 # The id of the pool in these files, whose own ids are those of the other program.
 ID = "skactive_id"
 # Argilla names its users by UUID. This one makes a UUID of a name.
@@ -30,28 +32,38 @@ class Item:
 
 
 @dataclass(frozen=True)
-class FileAnswer:
-    """An answer in a file; a skip has no `label`; `where` names its place.
+class SourceAnswer:
+    """An answer of a person to an item, in a file or another program.
 
-    The label is a list of str if an item can have several classes.
+    Parameters
+    ----------
+    label : label or None
+        A list of str if an item can have several classes. None stands for a skip.
+    annotator : str, default=None
+        Name of the person.
+    time : str, default=""
+        Time of the answer in ISO 8601. Only the order of the times counts.
+    seconds : float, default=None
+        Time that the answer took.
+    where : str, default=""
+        Its place in a file, for errors.
+
+    See Also
+    --------
+    skactive.LabelingSession.sync : Takes over answers of another program.
+
+    Examples
+    --------
+    >>> from skactive.session import SourceAnswer
+    >>> SourceAnswer("spam", "ann", seconds=2.5).annotator
+    'ann'
     """
 
-    label: object
-    annotator: object = None
+    label: Any
+    annotator: str | None = None
     time: str = ""
     seconds: float | None = None
     where: str = ""
-
-
-@dataclass(frozen=True)
-class Mirrored:
-    """The answers to one item in another program, and its note.
-
-    `answers` holds a FileAnswer for each annotator; the label of a skip is None.
-    """
-
-    answers: tuple = ()
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,28 +106,6 @@ def list_names(label):
 
 
 # Label Studio -------------------------------------------------------------------------
-
-
-def write_result(choices, name="label", to_name="text"):
-    """Return the `result` of Label Studio for names of classes; empty without any."""
-    about = {"from_name": name, "to_name": to_name, "type": "choices"}
-    return [{**about, "value": {"choices": choices}}] if choices else []
-
-
-def read_values(result, key):
-    """Return the values in a `result` of Label Studio, dict of control to list.
-
-    Values of a region of the text are left out. The value of nested choices is the last
-    name of the path to it.
-    """
-    found = {}
-    for region in result or ():
-        value = region.get("value")
-        if isinstance(value, dict) and key in value and "start" not in value:
-            values = [value[key]] if isinstance(value[key], str) else value[key]
-            last = [x[-1] if isinstance(x, list) and x else x for x in values]
-            found.setdefault(region.get("from_name"), []).extend(last)
-    return found
 
 
 def keep_latest(answers):
@@ -242,14 +232,14 @@ def _list_items(state, what):
     else:
         found = {
             id: tuple(
-                FileAnswer(_spell(x.label), x.annotator, x.time, x.seconds)
+                SourceAnswer(_spell(x.label), x.annotator, x.time, x.seconds)
                 for x in answer.given
             )
             for id, answer in state.answers.items()
         }
         for id, (seq, _) in state.skipped.items():
             event = state.events[seq - 1]
-            skip = FileAnswer(None, event.get("by"), event["t"])
+            skip = SourceAnswer(None, event.get("by"), event["t"])
             found[id] = (*found.get(id, ()), skip)
     texts = state.pool.texts(state.pool.positions(found))
     return [
@@ -383,12 +373,12 @@ def _read(record, form, names, label, where, several):
     answers = tuple(filter(None, found))
     answers = keep_latest(answers) if form.times else answers
     skips = about.get(form.skips) or ()
-    answers += tuple(FileAnswer(None, person or None) for person in skips)
+    answers += tuple(SourceAnswer(None, person or None) for person in skips)
     return Item(about.get(ID), text, answers, hash_item(text))
 
 
 def _read_answer(answer, form, label, where, several):
-    """Return an answer as a FileAnswer, None for none."""
+    """Return an answer as a SourceAnswer, None for none."""
     _check(answer, dict, where, "must be an object")
     state = answer.get(form.state)
     if state not in list(form.states):
@@ -396,7 +386,7 @@ def _read_answer(answer, form, label, where, several):
         raise ValueError(
             f"{where} must have {form.state!r}, one of {known}, got {state!r:.60}."
         )
-    found = read_annotation(answer, where, form)
+    found = _read_person(answer, where, form)
     if not form.states[state]:
         return found if form.states[state] is False else None
     value = _first(answer, [name.format(label) for name in form.labels])
@@ -408,13 +398,13 @@ def _read_answer(answer, form, label, where, several):
     return None if is_open else replace(found, label=chosen)
 
 
-def read_annotation(answer, where="", form=FORMATS["label-studio"]):
-    """Return who answered, when and in how many seconds, as an unlabeled FileAnswer."""
+def _read_person(answer, where, form):
+    """Return who answered, when and how quickly, as a SourceAnswer without label."""
     person = _first(answer, form.people)
     if isinstance(person, dict):
         person = person.get("email") or person.get("id")
     time, seconds = _first(answer, form.times), answer.get(form.seconds)
-    return FileAnswer(
+    return SourceAnswer(
         None, str(person) if person else None, str(time or ""), seconds, where
     )
 

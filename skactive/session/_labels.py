@@ -4,7 +4,6 @@ import copy
 import math
 import re
 from collections import Counter
-from contextlib import suppress
 from difflib import get_close_matches
 
 import numpy as np
@@ -202,22 +201,6 @@ def rename_label(label, old, new):
     if is_names(label):
         return rename_class(label, old, new)
     return new if not isinstance(label, list) and label == old else label
-
-
-def as_class(name, known):
-    """Return what a person typed as a class, in the type of the known classes.
-
-    A text that is none of that type stays a text, which the session refuses.
-    """
-    if not isinstance(name, str):
-        return name
-    name, kind = name.strip(), type(next(iter(known), ""))
-    looks = {str(x): x for x in ([False, True] if kind is bool else known)}
-    if name in looks or kind not in (int, float):
-        return looks.get(name, name)
-    with suppress(ValueError):
-        return kind(name)
-    return name
 
 
 def rename_class(classes, old, new):

@@ -31,7 +31,30 @@ HASHES = "pool.npy"
 
 
 class PoolChangedError(ValueError):
-    """A pool lacks labeled items of its session; `fault` says which."""
+    """A pool lacks labeled items of its session, or they changed.
+
+    :class:`skactive.LabelingSession` raises it.
+
+    Attributes
+    ----------
+    fault : str
+        What is missing or changed.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.session import PoolChangedError
+    >>> learner, folder = ActiveLearner(LogisticRegression()), mkdtemp()
+    >>> with LabelingSession(learner, ["good", "bad"], folder) as session:
+    ...     session.tell(0, "yes", unasked=True)
+    >>> try:
+    ...     LabelingSession(learner, ["very good", "bad"], folder)
+    ... except PoolChangedError as error:
+    ...     print(error.fault)
+    1 labeled items are missing or changed: 0
+    """
 
     fault = ""
 

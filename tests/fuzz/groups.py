@@ -479,15 +479,15 @@ def session(folder):
         path = folder / f"session{next(counter)}"
         opened = LabelingSession(_learner(), POOL, path, ids, refit=False)
         opened.ask(4)
-        opened.tell(opened.queue.open_batches()[0].ids[:2], ["ham", "spam"])
+        opened.tell(opened.open_batches[0].ids[:2], ["ham", "spam"])
         return opened
 
     def state(opened):
-        batches = [batch.ids for batch in opened.queue.open_batches()]
+        batches = [batch.ids for batch in opened.open_batches]
         return opened.labels, batches, opened.skipped
 
     def waiting(opened):
-        return list(opened.queue.open_batches()[0].ids)
+        return list(opened.open_batches[0].ids)
 
     first = open_new()
     open_ids = waiting(first)
