@@ -351,8 +351,9 @@ def is_names(label):
 
 def name_now(label, renamed):
     """Return a label with the present names of its classes."""
-    if is_names(label):
-        return list(dict.fromkeys(renamed.get(name, name) for name in label))
+    if isinstance(label, list):  # a list of numbers has no classes
+        names = is_names(label) and [renamed.get(name, name) for name in label]
+        return list(dict.fromkeys(names)) if names else label
     return renamed.get(label, label)
 
 

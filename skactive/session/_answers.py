@@ -178,9 +178,8 @@ class Answers:
     def _uses(self, name, since):
         """Whether a label that was given after an event has a name."""
         return any(
-            given.seq > since and name in list_classes([given.label])
-            for answer in self._state.answers.values()
-            for given in answer.given
+            one.seq > since and name in list_classes([one.label])
+            for one in self._state.list_answers()
         )
 
     def add_class(self, name, annotator):
@@ -197,9 +196,9 @@ class Answers:
                 f"'name' must be a class without labels, got {name!r}. Rename it to "
                 "merge it with another class."
             )
-        if len(known := self._vocabulary.collect()) <= 2:
+        if len(left := self._vocabulary.collect()) <= 2:
             raise ValueError(
-                f"'name' must leave two classes, got {name!r} of {known}. Add another "
+                f"'name' must leave two classes, got {name!r} of {left}. Add another "
                 "class first, or rename this one."
             )
         fields = {"removed": name, "was": was, "by": annotator}
@@ -249,15 +248,15 @@ def _read_seconds(seconds, n):
     if seconds is None:
         return None
     is_one = not is_list(seconds)
-    given = [seconds] if is_one else as_list(seconds)
-    if wrong := [value for value in given if not is_seconds(value)]:
+    values = [seconds] if is_one else as_list(seconds)
+    if wrong := [value for value in values if not is_seconds(value)]:
         raise ValueError(f"'seconds' must be numbers of at least 0, got {wrong[0]!r}.")
-    if not is_one and len(given) != n:
+    if not is_one and len(values) != n:
         raise ValueError(
             f"'seconds' must be one number, or one for each of the {n} ids, got "
-            f"{len(given)}."
+            f"{len(values)}."
         )
-    shares = [seconds / n] * n if is_one else given
+    shares = [seconds / n] * n if is_one else values
     return [round(float(share), 3) for share in shares]
 
 
@@ -286,7 +285,7 @@ class Difference:
 
     def events(self):
         """Return the events to record, pairs of their kind and their fields."""
-        found = [
+        events = [
             ("withdraw", {"ids": ids, "by": by}) for by, ids in _by(self.withdrawn)
         ]
         labels = self.told + self.changed
@@ -301,9 +300,9 @@ class Difference:
             fields = {"ids": list(ids), "labels": [a.label for a in answers]}
             if not untimed:
                 fields["seconds"] = [a.seconds for a in answers]
-            found.append(("tell", {**fields, "by": people[person]}))
-        found += [("skip", {"ids": ids, "by": by}) for by, ids in _by(self.skipped)]
-        return found + [("note", {"ids": [id], "text": t}) for id, t in self.notes]
+            events.append(("tell", {**fields, "by": people[person]}))
+        events += [("skip", {"ids": ids, "by": by}) for by, ids in _by(self.skipped)]
+        return events + [("note", {"ids": [id], "text": t}) for id, t in self.notes]
 
 
 def _by(pairs):
@@ -324,8 +323,7 @@ def compare(answers, state, policy, source=None, notes=None, check=None):
     """
     difference, takes_over = Difference(), policy == "take over"
     for id, each in answers.items():
-        answer = state.answers.get(id)
-        old = {one.annotator: one for one in answer.given} if answer else {}
+        answer, old = state.answers.get(id), state.answers_of(id)
         new = _list_labels(id, each, state, check, difference)
         for by, told in new.items():
             before = answer if policy == "keep labels" else old.get(by)

@@ -104,8 +104,8 @@ class Desk:
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._descriptions = {
-            label: about if isinstance(about, Mapping) else {"description": about}
-            for label, about in (descriptions or {}).items()
+            label: entry if isinstance(entry, Mapping) else {"description": entry}
+            for label, entry in (descriptions or {}).items()
         }
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
@@ -292,8 +292,8 @@ class Desk:
             texts = [take_row(state.pool.X, row) for row in rows.tolist()]
         held_out, items = predicted is not None, []
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
-        found = zip(ids, texts, looks, hidden, predicted, strict=True)
-        for id, text, look, blind, (label, score, top) in found:
+        parts = zip(ids, texts, looks, hidden, predicted, strict=True)
+        for id, text, look, blind, (label, score, top) in parts:
             answer, (suggestion, _) = state.answers.get(id), state.find_machine(id)
             if blind:
                 label, score, top, suggestion = None, None, [], None
@@ -348,10 +348,12 @@ class Desk:
         """
         with self._lock:
             latest = keep(self._state, self._state.latest(), **(where or {}))
-            given = (x for answer in self._state.answers.values() for x in answer.given)
-            people = list(dict.fromkeys(one.annotator for one in given))
+            people = [one.annotator for one in self._state.list_answers()]
         latest = find_answered(self._state, latest, query)
-        return {**self._page(latest, start, n_items), "annotators": people}
+        return {
+            **self._page(latest, start, n_items),
+            "annotators": list(dict.fromkeys(people)),
+        }
 
     @checked
     def search(
@@ -375,11 +377,11 @@ class Desk:
         page : dict
             "total", the number of items, and "items".
         """
-        found = () if where is None else self._state.pool.ids
-        found = self._state.pool.search(query) if query else found
+        ids = () if where is None else self._state.pool.ids
+        ids = self._state.pool.search(query) if query else ids
         with self._lock:
-            found = keep(self._state, found, **(where or {}))
-        return self._page(found, start, n_items)
+            ids = keep(self._state, ids, **(where or {}))
+        return self._page(ids, start, n_items)
 
     def _page(self, ids, start, n_items):
         """Return a part of a list of items."""
@@ -411,14 +413,14 @@ class Desk:
             If the estimator cannot be used to find doubtful answers.
         """
         self._check_later()
-        found, predicted = self._doubts.list_rows(), []
-        for _, _, label, size in found[:n_items]:
+        doubts, predicted = self._doubts.list_rows(), []
+        for _, _, label, size in doubts[:n_items]:
             score = None if self.target == "regression" else size
             top = [[label, size]] if self.target == "single-label" else []
             predicted.append((label, score, top))
         return {
-            "items": self._items([id for id, *_ in found[:n_items]], predicted),
-            "total": len(found),
+            "items": self._items([id for id, *_ in doubts[:n_items]], predicted),
+            "total": len(doubts),
             "n_labels": self._doubts.n_labels,
             "computing": self._doubts.is_behind,
         }
@@ -450,8 +452,8 @@ class Desk:
         TypeError
             If the model has no classes or no features.
         """
-        label, found = find_similar(self._core, id, n_items)
-        return {"label": label, "items": self._items(found)}
+        label, ids = find_similar(self._core, id, n_items)
+        return {"label": label, "items": self._items(ids)}
 
     @checked
     def more(self, label: Any, doubtful: bool = False, n_items: int = 20) -> _Json:
@@ -479,8 +481,8 @@ class Desk:
         TypeError
             If the model has no classes or no probabilities.
         """
-        found = find_of_class(self._core, label, doubtful, n_items)
-        return {"items": self._items(found)}
+        ids = find_of_class(self._core, label, doubtful, n_items)
+        return {"items": self._items(ids)}
 
     @checked
     def explain(self, id: Any) -> _Json:
@@ -508,12 +510,12 @@ class Desk:
         ValueError
             If there is no prediction yet.
         """
-        about = self._list_worker.submit(explain, self._core, id).result()
-        near = about.pop("neighbors")
+        explanation = self._list_worker.submit(explain, self._core, id).result()
+        near = explanation.pop("neighbors")
         items = self._items([other for other, _ in near])
         for item, (_, similarity) in zip(items, near, strict=True):
             item["similarity"] = similarity
-        return {**self.item(id), **about, "items": items}
+        return {**self.item(id), **explanation, "items": items}
 
     def quality(self) -> _Json:
         """Return how good the model is, as far as the answers tell.
@@ -579,12 +581,11 @@ class Desk:
         """
         pool, who = self._state.pool, self._who(annotator)
         look = pool.find_looks(pool.positions(pool.read_ids([id], name="id")))[0]
-        known = self._state.answers.get(id)
-        given = {one.annotator: one for one in known.given} if known else {}
-        is_same = who in given and key_of(given[who].label) == key_of(label)
+        own = self._state.answers_of(id)
+        is_same = who in own and key_of(own[who].label) == key_of(label)
         if is_same and (way == "review" or self._doubts.lists(id)):
             way = "review"  # it is confirmed
-        if not is_same or (way == "review" and given[who].way != way):
+        if not is_same or (way == "review" and own[who].way != way):
             with self._core.recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
                 shown = self._shown.get(look)
@@ -776,14 +777,14 @@ class Desk:
 
     def _list_recent(self, annotator):
         """Return the last answers and skips of an annotator, the newest first."""
-        state, found = self._state, {}
+        state, ids = self._state, {}
         for event in reversed(state.undoable):
             is_own = event.get("by") == annotator and event["event"] in ("tell", "skip")
             if is_own and len(event["ids"]) == 1:
-                found.setdefault(event["ids"][0])
-            if len(found) == _N_RECENT:
+                ids.setdefault(event["ids"][0])
+            if len(ids) == _N_RECENT:
                 break
-        return [self._describe_answer(id) for id in found]
+        return [self._describe_answer(id) for id in ids]
 
     def _describe_answer(self, id):
         """Return what was said about an item, and what the model said before."""
@@ -802,19 +803,19 @@ class Desk:
         if self.target == "regression":
             return []
         renamed, about_all, described = self._state.renamed, self._descriptions, []
-        given = [renamed.get(name, name) for name in self._given]
-        counts = Counter(map(key_of, [*list_classes(labels), *given]))
+        labels_before = [renamed.get(name, name) for name in self._given]
+        counts = Counter(map(key_of, [*list_classes(labels), *labels_before]))
         digits = {str(x) for x in self.session.known_classes} & {*"0123456789"}
         keys = (key for key in KEYS if key not in digits)
         for label in self.session.known_classes:
-            about = about_all.get(label, about_all.get(str(label), {}))
+            entry = about_all.get(label, about_all.get(str(label), {}))
             described.append(
                 {
                     "name": label,
                     "key": str(label) if str(label) in digits else next(keys, ""),
                     "count": counts[key_of(label)],
-                    "description": str(about.get("description", "")),
-                    "examples": [str(example) for example in about.get("examples", ())],
+                    "description": str(entry.get("description", "")),
+                    "examples": [str(example) for example in entry.get("examples", ())],
                 }
             )
         return described
@@ -825,9 +826,9 @@ class Desk:
         learner, names = model.learner, model.classes
         try:
             if self.target != "regression":
-                known = getattr(learner, "classes_", None) if names is None else names
+                seen = getattr(learner, "classes_", None) if names is None else names
                 n_known = len(self.session.known_classes)
-                if n_known < 2 or (known is not None and len(known) < 2):
+                if n_known < 2 or (seen is not None and len(seen) < 2):
                     learner = None  # a prediction would choose among one class
             return predict_labels(learner, texts, names, self.target, n_top)
         except Exception as exc:  # a model that fails must not keep people from working

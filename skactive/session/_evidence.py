@@ -46,11 +46,11 @@ class Evidence:
 
     def proxies(self):
         """Return predictions and answers of machines, of sample and pool, or None."""
-        found = [self.predicted] * (self.predicted is not None) + [*self.machines]
-        if not found:
+        proxies = [self.predicted] * (self.predicted is not None) + [*self.machines]
+        if not proxies:
             return None, None
-        found = np.stack(found, axis=-1)
-        return found[self.places], found
+        proxies = np.stack(proxies, axis=-1)
+        return proxies[self.places], proxies
 
 
 def find_evidence(core, blind, held_out=None):
@@ -79,12 +79,12 @@ def find_evidence(core, blind, held_out=None):
         passed = np.concatenate([passed, helped])
     positions = order[~np.isin(order, passed)]
     rows = state.pool.first_copies(state.pool.positions(sample))
-    place = dict(zip(positions.tolist(), range(len(positions)), strict=True))
-    places = np.array([place[row] for row in rows.tolist()], dtype=np.intp)
+    place_of = dict(zip(positions.tolist(), range(len(positions)), strict=True))
+    places = np.array([place_of[row] for row in rows.tolist()], dtype=np.intp)
     labels = [*sample.values()]
     classes, predicted = _predict(core, positions, held_out)
-    known = list(map(key_of, classes))
-    classes += [name for name in core.known_classes() if key_of(name) not in known]
+    keys = list(map(key_of, classes))
+    classes += [name for name in core.known_classes() if key_of(name) not in keys]
     if predicted is not None and core.target != "regression":
         more = len(classes) - predicted.shape[1]
         predicted = np.pad(predicted, ((0, 0), (0, more)))
@@ -98,7 +98,7 @@ def _read_machines(core, positions, classes):
     A machine that was not asked about all items is left out: it may have been asked
     about those that people had labeled, or had not.
     """
-    pool, found = core.state.pool, []
+    pool, machines = core.state.pool, []
     ids = [pool.ids[row] for row in positions.tolist()]
     for name, asked in core.state.machines.items():
         if not all(id in asked for id in ids):
@@ -106,11 +106,12 @@ def _read_machines(core, positions, classes):
         labels = core.state.machine_labels(name)
         if core.target == "regression":
             middle = float(np.mean([*labels.values()])) if labels else 0.0
-            found.append(np.array([labels.get(id, middle) for id in ids], dtype=float))
+            numbers = [labels.get(id, middle) for id in ids]
+            machines.append(np.array(numbers, dtype=float))
         else:
             said = [labels.get(id) for id in ids]
-            found.append(as_rows([list_classes([x]) for x in said], classes))
-    return tuple(found)
+            machines.append(as_rows([list_classes([x]) for x in said], classes))
+    return tuple(machines)
 
 
 def _explain_empty(core, n_seen):
@@ -129,12 +130,12 @@ def _explain_empty(core, n_seen):
 
 def _predict(core, positions, held_out=None):
     """Return classes and predictions (n, k) of items, [] and None without a model."""
-    learner, data, rest = core.models.taught()
+    learner, data, unlabeled = core.models.taught()
     if held_out is None and core.target == "single-label":
-        held_out = data, hold_out(learner, data, rest, n_rest=0)
+        held_out = data, hold_out(learner, data, unlabeled, n_rest=0)
     if held_out is not None:
-        data, found = held_out
-        own = None if found is None else found.proba[-len(data.labels) :]
+        data, folds = held_out
+        own = None if folds is None else folds.proba[-len(data.labels) :]
     else:
         n = len(data.labels)
         own = predict_held_out(learner, n) if n > 1 else None
@@ -209,19 +210,18 @@ def assess(core, n_labels, horizon=100, blind=True):
     See `LabelingSession.estimate`. Each of both is a share and its interval, or None
     for fewer than ten items. `n_labels` is the number of labels wanted, or None.
     """
-    learner, data, rest = core.models.taught()
+    learner, data, unlabeled = core.models.taught()
     with core.lock:
-        answers = core.state.answers.values()
-        seconds = [x.seconds for a in answers for x in a.given]
-        n_left = None if n_labels is None else n_labels - len(answers)
+        seconds = [one.seconds for one in core.state.list_answers()]
+        n_left = None if n_labels is None else n_labels - len(core.state.answers)
         sample, _ = core.queue.choose_sample(blind)
     minutes = minutes_left(seconds, n_left)
-    found, n = hold_out(learner, data, rest), len(data.labels)
-    if found is None:
+    folds, n = hold_out(learner, data, unlabeled), len(data.labels)
+    if folds is None:
         return Estimate(n, horizon=horizon, minutes=minutes), {}
     if len(sample) < MIN_AUDIT:
-        return make_estimate(found, n, None, horizon, minutes), {}
-    quality = find_quality(core, 0.95, blind, (data, found))
+        return make_estimate(folds, n, None, horizon, minutes), {}
+    quality = find_quality(core, 0.95, blind, (data, folds))
     classes = {
         key_of(name): [
             None if part.n_labels < MIN_AUDIT else (part.value, *part.interval)
@@ -229,7 +229,7 @@ def assess(core, n_labels, horizon=100, blind=True):
         ]
         for name, one in quality.classes.items()
     }
-    return make_estimate(found, n, quality.accuracy, horizon, minutes), classes
+    return make_estimate(folds, n, quality.accuracy, horizon, minutes), classes
 
 
 def as_rows(labels, classes):

@@ -55,7 +55,7 @@ def export_table(path, what, state, predictions=None, more=None):
     path, pool = Path(path).expanduser(), state.pool
     rows = list(state.answers.items())
     if what == "answers":
-        rows = [(id, given) for id, answer in rows for given in answer.given]
+        rows = [(id, one) for id, answer in rows for one in answer.given]
     elif what == "open":
         rows = [(id, None) for n in sorted(state.open) for id in state.open[n]]
     elif what == "pool":
@@ -131,17 +131,17 @@ def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
     else:
         items = _read_table(path, id, label, names, pool, kind)
     items = [_finish(item, annotator, read) for item in items]
-    found, unknown, changed, contradictory = {}, [], [], []
+    answers_of, unknown, changed, contradictory = {}, [], [], []
     for item, id in zip(items, _find_items(items, pool, state.answers), strict=True):
         if id is None and item.answers:
             unknown.append(item.text if item.id is None else item.id)
             changed += [item.id] * (item.id in pool)
             continue
         for answer in item.answers:
-            given = found.setdefault(id, {})
-            before = given.get(answer.annotator)
+            own = answers_of.setdefault(id, {})
+            before = own.get(answer.annotator)
             if before is None or before.label is None:
-                given[answer.annotator] = answer
+                own[answer.annotator] = answer
             elif answer.label is not None and not same_label(
                 before.label, answer.label
             ):
@@ -158,7 +158,7 @@ def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
             f"{str(path)!r} must give each item one label, got several for "
             f"{len(contradictory)}: {'; '.join(contradictory[:5])}. Keep one for each."
         )
-    return {id: list(own.values()) for id, own in found.items()}, unknown
+    return {id: list(own.values()) for id, own in answers_of.items()}, unknown
 
 
 def _finish(item, annotator, read):

@@ -30,21 +30,21 @@ def find_doubtful(models, find_blind):
 
     `find_blind(ids)` returns which items are left out.
     """
-    learner, data, rest = models.taught()
+    learner, data, unlabeled = models.taught()
     seen = ~np.array(find_blind(data.labels), dtype=bool)
     if models.target != "single-label":
         return _find_doubts(learner, data, seen)
     supervised = find_supervised(learner.estimator)
-    found = hold_out(learner, data, rest, supervised, n_rest=0)
-    if found is None:
+    folds = hold_out(learner, data, unlabeled, supervised, n_rest=0)
+    if folds is None:
         return []
-    ids, first = list(data.labels), len(found.codes) - len(data.labels)
-    found.proba[first:][~seen] = np.nan
-    proba = found.proba if supervised is None else temper(found.proba, found.codes)
-    classes, doubts = found.classes.tolist(), []
-    for row in find_suspicious(proba, found.codes).tolist():
+    ids, first = list(data.labels), len(folds.codes) - len(data.labels)
+    folds.proba[first:][~seen] = np.nan
+    proba = folds.proba if supervised is None else temper(folds.proba, folds.codes)
+    classes, doubts = folds.classes.tolist(), []
+    for row in find_suspicious(proba, folds.codes).tolist():
         best = int(proba[row].argmax())
-        label, predicted = classes[found.codes[row]], classes[best]
+        label, predicted = classes[folds.codes[row]], classes[best]
         doubts.append((ids[row - first], label, predicted, float(proba[row, best])))
     return doubts
 
@@ -153,23 +153,22 @@ class Estimate:
         return f"{left} left at your pace"
 
 
-def make_estimate(found, n_labels, accuracy, horizon, minutes):
+def make_estimate(folds, n_labels, accuracy, horizon, minutes):
     """Return the Estimate of an OutOfFold; `accuracy` is a MeanEstimate or None."""
-    held = ~np.isnan(found.proba[:, 0])
-    gain, gain_interval = gain_of_labels(found, horizon) or (None, None)
+    held = ~np.isnan(folds.proba[:, 0])
+    gain, gain_interval = gain_of_labels(folds, horizon) or (None, None)
     # The labels from before the session count, but are none of `n_labels`.
-    missing = n_for_gain(len(found.classes), horizon) - len(found.codes)
+    missing = n_for_gain(len(folds.classes), horizon) - len(folds.codes)
     gain_from = n_labels + missing if missing > 0 else None
-    known, n_audited = (None, None), 0  # the accuracy and its interval
-    if accuracy is not None:
-        known, n_audited = (accuracy.value, accuracy.interval), accuracy.n_labels
-    elif held.sum() >= MIN_LABELS:
-        codes, guesses = found.codes[held], found.proba[held].argmax(axis=1)
+    n_audited = 0 if accuracy is None else accuracy.n_labels
+    if accuracy is None and held.sum() >= MIN_LABELS:
+        codes, guesses = folds.codes[held], folds.proba[held].argmax(axis=1)
         accuracy = estimate_quality(codes, guesses).accuracy
-        known = accuracy.value, accuracy.interval
-    return Estimate(
-        n_labels, *known, n_audited, horizon, gain, gain_interval, minutes, gain_from
-    )
+    value = interval = None
+    if accuracy is not None:
+        value, interval = accuracy.value, accuracy.interval
+    more = horizon, gain, gain_interval, minutes, gain_from
+    return Estimate(n_labels, value, interval, n_audited, *more)
 
 
 def minutes_left(seconds, n_left):

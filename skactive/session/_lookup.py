@@ -74,13 +74,13 @@ def find_of_class(core, label, doubtful, n):
     """
     state, model, rows = _find_candidates(core)
     proba, names = predict_proba(model, take_rows(state.pool.X, rows))
-    known = list(map(key_of, names))
-    if key_of(label) not in known:
+    keys = list(map(key_of, names))
+    if key_of(label) not in keys:
         raise ValueError(
             f"'label' must be a class that the model has seen, got {label!r:.100}. "
             "Label some of its texts first."
         )
-    column = known.index(key_of(label))
+    column = keys.index(key_of(label))
     own = proba[:, column]
     other = 1 - own
     if core.target == "single-label":
@@ -96,17 +96,18 @@ def explain(core, id):
     _refuse_blind(core, id)
     with core.lock:
         labeled = state.pool.positions([x for x in state.answers if x != id])
-    words, error, about = [], "", {}
+    explanation = {"words": [], "error": "", "neighbors": []}
     try:
         unkept = replace(model, learner=_without_cache(model.learner))
         size, words = _weigh_words(unkept, take_row(state.pool.X, row), core.target)
-        about = {} if core.target == "regression" else {"probability": size}
+        explanation["words"] = words
+        if core.target != "regression":
+            explanation["probability"] = size
     except (TypeError, ValueError, LookupError) as exc:  # such as stored features
-        error = f"Words cannot be left out: {exc}"
-    neighbors = []
+        explanation["error"] = f"Words cannot be left out: {exc}"
     if split_estimator(model.learner.estimator_)[0] is not None:
-        neighbors = _rank(state, model, row, labeled, _N_NEIGHBORS)
-    return {**about, "words": words, "error": error, "neighbors": neighbors}
+        explanation["neighbors"] = _rank(state, model, row, labeled, _N_NEIGHBORS)
+    return explanation
 
 
 def _find_model(core):
@@ -199,13 +200,13 @@ def _weigh_words(model, text, target):
     several classes is predicted, that the most likely one is not.
     """
     parts = [text] if isinstance(text, str) else list(text)
-    found = [
+    spans = [
         [number, *match.span()]
         for number, part in enumerate(parts)
         for match in re.finditer(r"\w+(?:['\u2019]\w+)*", part)
     ][:_MOST_WORDS]
     versions = [parts]
-    for number, start, end in found:
+    for number, start, end in spans:
         shorter = parts[number][:start] + parts[number][end:].removeprefix(" ")
         versions.append([*parts[:number], shorter or " ", *parts[number + 1 :]])
     X = [one[0] if isinstance(text, str) else tuple(one) for one in versions]
@@ -219,5 +220,5 @@ def _weigh_words(model, text, target):
             columns = [j for j, name in enumerate(names) if name in said] or columns
             proba = proba if said else 1 - proba
         first, *others = proba[:, columns].mean(axis=1).tolist()
-    words = zip(found, others, strict=True)
+    words = zip(spans, others, strict=True)
     return first, [[*word, first - other] for word, other in words]

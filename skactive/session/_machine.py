@@ -52,9 +52,9 @@ def compare(core, annotator):
     name = annotator if isinstance(annotator, str) else getattr(annotator, "name", None)
     with core.lock:
         if name not in core.state.machines:
-            known = ", ".join(map(repr, core.state.machines)) or "none"
+            names = ", ".join(map(repr, core.state.machines)) or "none"
             raise ValueError(
-                f"'annotator' must be a machine that was asked, {known}; got {name!r}. "
+                f"'annotator' must be a machine that was asked, {names}; got {name!r}. "
                 "Call annotate first."
             )
         machine, answers = core.state.machine_labels(name), core.state.answers
@@ -63,25 +63,25 @@ def compare(core, annotator):
             id: {one.annotator: one.label for one in answer.blind}
             for id, answer in answers.items()
         }
-        known, order = [id for id in sample if id in machine], core.queue.draws.order
-        labels, classes = [sample[id] for id in known], core.known_classes()
+        ids, order = [id for id in sample if id in machine], core.queue.draws.order
+        labels, classes = [sample[id] for id in ids], core.known_classes()
     if core.target in ("regression", "multi-output"):
         raise TypeError("compare is for classes; the labels are numbers.")
-    if not known:
+    if not ids:
         raise ValueError(
             "the audit has no blind answers to items that the machine answered. Label "
             "some more texts."
         )
-    said = [machine[id] for id in known]
+    said = [machine[id] for id in ids]
     if core.target == "multi-label":
         labels, said = as_rows(labels, classes), as_rows(said, classes)
     n_pool = len(order)
     options = {"classes": classes, "n_pool": n_pool, "cross_fitted": False}
     quality = estimate_quality(labels, said, **options)
-    found = measure_agreement(blind, 0, core.target, {name: machine})
-    pairs = {a: value for (a, b), value in found.pairs.items() if b == name}
+    agreement = measure_agreement(blind, 0, core.target, {name: machine})
+    pairs = {a: value for (a, b), value in agreement.pairs.items() if b == name}
     test = alternative_annotator_test(blind, machine)
-    return MachineComparison(quality, pairs, test, len(sample) - len(known))
+    return MachineComparison(quality, pairs, test, len(sample) - len(ids))
 
 
 def annotate(core, annotator, ids=None):
@@ -98,8 +98,7 @@ def annotate(core, annotator, ids=None):
     with core.lock:
         core.journal.sync()
         core.stops.add(stop)
-        known = [*state.answers.values()]
-        if any(one.annotator == name for answer in known for one in answer.given):
+        if any(one.annotator == name for one in state.list_answers()):
             raise ValueError(
                 f"'annotator' must have a name that no person has, got {name!r}. "
                 "Pass another name."

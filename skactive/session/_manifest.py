@@ -87,11 +87,11 @@ def begin_or_resume(
 
 def _check_opening(journal, learner, target):
     """Refuse another target than that of the session; warn of another seed."""
-    known = journal.manifest.get("target")
-    if None not in (known, target) and known != target:
+    declared = journal.manifest.get("target")
+    if None not in (declared, target) and declared != target:
         raise ValueError(
             f"'multi_label' must be that of the session in {journal.folder!r}, "
-            f"which is {known}, got {target}. Leave it out."
+            f"which is {declared}, got {target}. Leave it out."
         )
     seed, stored = learner.random_state, journal.manifest["base_seed"]
     if isinstance(seed, Integral) and base_seed(seed) != stored:

@@ -53,8 +53,8 @@ class Quality:
             return
         self._estimate, self._classes = assess(self._core, self._n_wanted)
         if self._estimate.n_audited:
-            about = self._estimate.accuracy, self._estimate.accuracy_interval
-            self._curve.append([self._estimate.n_labels, *about])
+            accuracy = self._estimate.accuracy, self._estimate.accuracy_interval
+            self._curve.append([self._estimate.n_labels, *accuracy])
 
     @property
     def n_labels(self):
@@ -69,17 +69,20 @@ class Quality:
 
     def describe(self, classes, n_labels):
         """Return what `Desk.quality` does; `classes` are those of its state."""
-        estimate, known = self._estimate, bool(self._estimate.n_audited)
+        estimate, has_audit = self._estimate, bool(self._estimate.n_audited)
         described = []
         for entry in classes:
             recall, precision = self._classes.get(key_of(entry["name"]), (None, None))
             missing = max(0, _WANTED_PER_CLASS - entry["count"])
-            about = {"recall": recall, "precision": precision, "missing": missing}
-            described.append({"name": entry["name"], "count": entry["count"], **about})
+            name, count = entry["name"], entry["count"]
+            shares = {"recall": recall, "precision": precision}
+            described.append(
+                {"name": name, "count": count, **shares, "missing": missing}
+            )
         return {
             "sentence": self._say(n_labels),
-            "accuracy": estimate.accuracy if known else None,
-            "interval": estimate.accuracy_interval if known else None,
+            "accuracy": estimate.accuracy if has_audit else None,
+            "interval": estimate.accuracy_interval if has_audit else None,
             "n_labels": estimate.n_labels,
             "n_audited": estimate.n_audited,
             "curve": self._curve,

@@ -838,9 +838,10 @@ class LabelingSession:
 
         ``pandas.DataFrame(answers).T`` is a table with a column for each annotator.
         """
+        answers_of = self._state.answers_of
         return {
-            id: {given.annotator: given.label for given in answer.given}
-            for id, answer in self._state.answers.items()
+            id: {annotator: one.label for annotator, one in answers_of(id).items()}
+            for id in self._state.answers
         }
 
     @property
