@@ -25,14 +25,11 @@ _Interval = tuple[float, float]
 MIN_AUDIT, MIN_LABELS = 10, 20
 
 
-def find_doubtful(models, find_blind):
-    """Return all rows of `LabelingSession.suspicious`; see there.
-
-    `find_blind(ids)` returns which items are left out.
-    """
-    learner, data, unlabeled = models.taught()
-    seen = ~np.array(find_blind(data.labels), dtype=bool)
-    if models.target != "single-label":
+def find_doubtful(core):
+    """Return all rows of `LabelingSession.suspicious`; see there."""
+    learner, data, unlabeled = core.models.taught()
+    seen = ~np.array(core.queue.find_blind(data.labels), dtype=bool)
+    if core.target != "single-label":
         return _find_doubts(learner, data, seen)
     supervised = find_supervised(learner.estimator)
     folds = hold_out(learner, data, unlabeled, supervised, n_rest=0)

@@ -44,11 +44,6 @@ class Models:
         )
 
     @property
-    def target(self):
-        """The target of the session."""
-        return self._vocabulary.target
-
-    @property
     def estimator(self):
         """The estimator of the learner, not fitted; None if it has none."""
         return getattr(self._base, "estimator", None)

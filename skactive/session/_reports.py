@@ -145,8 +145,7 @@ class Doubts:
         model = self._core.models.newest().learner
         n_labels, rows, error = len(self._core.state.answers), [], ""
         try:
-            doubts = find_doubtful(self._core.models, self._core.queue.find_blind)
-            rows = doubts[:_MOST_DOUBTS]
+            rows = find_doubtful(self._core)[:_MOST_DOUBTS]
         except Exception as exc:  # shown to who asks for the list
             error = f"No answers can be checked: {exc}"
         self._rows, self._error, self.n_labels = rows, error, n_labels

@@ -139,6 +139,9 @@ class LabelingSession:
         The newest model that is trained, without training one or waiting: its
         `learner`, None before the first; `classes`, the names of its columns if labels
         are lists of names; and `seq`, the event up to which it knows the labels.
+    encoded : float
+        Share of the pool whose features were computed or failed, from 0 to 1; below 1
+        only with `encode`.
     model_age : int
         Number of items whose current label the newest model was not trained on.
     run : Run
@@ -918,6 +921,11 @@ class LabelingSession:
         return self._core.models.newest()
 
     @property
+    def encoded(self) -> float:
+        """Share of the pool whose features were computed or failed, from 0 to 1."""
+        return self._core.models.encoded
+
+    @property
     @synchronized
     def model_age(self) -> int:
         """Number of items whose current label the model was not trained on."""
@@ -1109,7 +1117,7 @@ class LabelingSession:
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
         check_count("n_items", n_items)
-        return find_doubtful(self._core.models, self._core.queue.find_blind)[:n_items]
+        return find_doubtful(self._core)[:n_items]
 
     def estimate(
         self, n_labels: int | None = None, *, horizon: int = 100, blind: bool = True

@@ -55,7 +55,7 @@ def learner():
 def _wait_until_encoded(session):
     SlowFeatures.gate.set()
     session._core.models._encoder._thread.join(WAIT)
-    assert session._core.models.encoded == 1
+    assert session.encoded == 1
 
 
 def test_the_first_items_need_no_features(open_session, learner, texts):
@@ -63,7 +63,7 @@ def test_the_first_items_need_no_features(open_session, learner, texts):
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert (session._core.models.encoded, SlowFeatures.seen) == (0, {})
+    assert (session.encoded, SlowFeatures.seen) == (0, {})
     assert session.newest_model.learner is None
     SlowFeatures.gate.set()
 
@@ -188,7 +188,7 @@ def test_an_error_of_the_features_is_known_at_once_and_raised_once(
     )
     session._core.models._encoder._thread.join(WAIT)
     assert str(session._core.models.encoding_error) == "a bad text"
-    assert session._core.models.encoded == 1
+    assert session.encoded == 1
     with pytest.raises(ValueError, match="a bad text") as caught:
         session.ask(3)
     assert "No label is lost" in caught.value.__notes__[0]
@@ -225,7 +225,7 @@ def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):
     plain = ActiveLearner(LogisticRegression())
     session = open_session(learner=plain, encode="background")
     assert session._core.models._encoder is None
-    assert session._core.models.encoded == 1
+    assert session.encoded == 1
 
 
 def test_another_value_is_refused(open_session):
@@ -241,7 +241,7 @@ def test_items_that_are_added_are_encoded_too(open_session, learner, texts, when
     if when == "after":
         _wait_until_encoded(session)
     session.add(["the last", "the very last"])
-    assert session._core.models.encoded < 1 or when == "after"
+    assert session.encoded < 1 or when == "after"
     _wait_until_encoded(session)
     assert {*texts, "the last", "the very last"} <= SlowFeatures.seen.keys()
     assert len(session.ask(302)) == 302
