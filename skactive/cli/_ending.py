@@ -51,7 +51,7 @@ class Ending:
         for place, name in enumerate(self._steps):
             is_past, share = has_ended or place < last, self._share
             if name == FEATURES:
-                share = self._project.session._core.models.encoded
+                share = self._project.session.encoded
             seconds = 0 if is_past else int(time.monotonic() - self._since)
             steps.append({"name": name, "past": is_past, "seconds": seconds})
             steps[-1]["share"] = None if is_past else share

@@ -111,12 +111,12 @@ def train_final(settings, session, folder, data, begin=lambda step: None):
     X, y, rest = data
     if len(set(map(repr, y))) < 2:
         return None, None, True
-    if session._core.models.encoded < 1:
+    if session.encoded < 1:
         begin("features")
         say("computing the features of the other texts; Ctrl-C leaves them blank")
-    while session._core.models.encoded < 1:
+    while session.encoded < 1:
         if sys.stderr.isatty():
-            say(f"{session._core.models.encoded:.0%}", end="\r")
+            say(f"{session.encoded:.0%}", end="\r")
         time.sleep(0.2)
     if session.labels:
         begin("training")
