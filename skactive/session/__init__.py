@@ -4,8 +4,8 @@ from .._storage._files import LockedError
 
 # Private names that other folders use are imported as themselves.
 from ._desk import Desk
+from ._evidence import Estimate as Estimate
 from ._formats import SourceAnswer
-from ._insights import Estimate as Estimate
 from ._journal import read_manifest as read_manifest
 from ._manifest import PoolChangedError
 from ._pool import Batch as Batch

@@ -6,6 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from .._utils._containers import take_row
@@ -13,12 +14,13 @@ from .._utils._labels import as_class, key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ..stopping import find_widest, read_goal
+from ..stopping import find_widest
 from ._arguments import SHOWN, checked
+from ._doubts import Doubts
+from ._evidence import Quality
 from ._leases import Leases
 from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._machine import annotate_later, compare_suggestions
-from ._reports import Doubts, Quality
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
@@ -123,11 +125,8 @@ class Desk:
         self._failures: list[str] = []  # of machines
         self._stop = find_stop()  # ends their requests
         self._doubts = Doubts(core)
-        if until is not None:
-            read_goal(until)
-        self._quality = Quality(
-            core, n_labels, until, lambda: find_widest(until, session)
-        )
+        goal = partial(find_widest, until, session)
+        self._quality = Quality(core, n_labels, until, goal)
 
     @property
     def target(self) -> str:

@@ -33,10 +33,8 @@ class Options:
                 "'settle' must be 'latest', 'majority' or the name of an annotator, "
                 f"got {self.settle!r}."
             )
-        for name, value in (
-            ("overlap", self.overlap),
-            ("max_similarity", self.max_similarity or 0.0),
-        ):
+        shares = {"overlap": self.overlap, "max_similarity": self.max_similarity or 0.0}
+        for name, value in shares.items():
             is_number = isinstance(value, Real) and not isinstance(value, bool)
             if not is_number or not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name!r} must be from 0 to 1, got {value!r}.")

@@ -18,10 +18,10 @@ from ..estimation import (
 from ..simulation import Run
 from ._answers import Difference
 from ._core import open_core
-from ._evidence import assess, find_prevalence, find_quality
+from ._doubts import find_doubtful
+from ._evidence import Estimate, assess, find_prevalence, find_quality
 from ._formats import SourceAnswer, export_format
 from ._import_export import ImportedLabels, export_table
-from ._insights import Estimate, find_doubtful
 from ._machine import MachineComparison, annotate, compare
 from ._manifest import record_pool
 from ._models import Model, check_refit

@@ -8,7 +8,7 @@ from skactive import ActiveLearner
 from skactive.estimation import estimate_quality
 from skactive.estimation._held_out import out_of_fold
 from skactive.session import Estimate
-from skactive.session._insights import minutes_left
+from skactive.session._evidence import minutes_left
 
 
 @pytest.fixture
