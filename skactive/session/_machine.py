@@ -63,7 +63,10 @@ def compare(core, annotator):
             id: {one.annotator: one.label for one in answer.blind}
             for id, answer in answers.items()
         }
-        ids, order = [id for id in sample if id in machine], core.queue.draws.order
+        ids, n_pool = (
+            [id for id in sample if id in machine],
+            len(core.queue.draws.order),
+        )
         labels, classes = [sample[id] for id in ids], core.known_classes()
     if core.target in ("regression", "multi-output"):
         raise TypeError("compare is for classes; the labels are numbers.")
@@ -75,7 +78,6 @@ def compare(core, annotator):
     said = [machine[id] for id in ids]
     if core.target == "multi-label":
         labels, said = as_rows(labels, classes), as_rows(said, classes)
-    n_pool = len(order)
     options = {"classes": classes, "n_pool": n_pool, "cross_fitted": False}
     quality = estimate_quality(labels, said, **options)
     agreement = measure_agreement(blind, 0, core.target, {name: machine})
@@ -105,9 +107,8 @@ def annotate(core, annotator, ids=None):
             )
         pool = state.pool
         ids = list(pool.ids) if ids is None else pool.read_ids(ids, name="items")
-        done = state.machines.get(name, {})
-        if state.asks_same(name, describe_annotator(annotator)):
-            ids = [id for id in ids if done.get(id, (None,))[0] is None]
+        earlier = state.find_machine_answers(name, describe_annotator(annotator))
+        ids = [id for id in ids if earlier.get(id, (None,))[0] is None]
     if hasattr(annotator, "check_limits"):
         annotator.check_limits(_take_texts(state.pool, ids))
     n_refused, n_done, size = 0, 0, _FIRST
@@ -121,13 +122,11 @@ def annotate(core, annotator, ids=None):
             core.journal.sync()
             said, scores = zip(*pairs, strict=True)
             labels = [_read(core, *one) for one in zip(part, said, strict=True)]
-            n_refused += sum(not is_missing(label) for label in said)
-            n_refused -= sum(label is not None for label in labels)
-            done = (
-                state.machines.get(name, {}) if state.asks_same(name, settings) else {}
-            )
+            refused = [x for x, y in zip(said, labels, strict=True) if y is None]
+            n_refused += sum(not is_missing(label) for label in refused)
+            earlier = state.find_machine_answers(name, settings)
             rows = zip(part, labels, scores, strict=True)
-            rows = [row for row in rows if row[0] not in done or row[1] is not None]
+            rows = [row for row in rows if row[0] not in earlier or row[1] is not None]
             if rows:
                 _record(core, name, rows, settings)
         n_done += len(part)

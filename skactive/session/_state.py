@@ -281,23 +281,25 @@ class State:
     def _annotate(self, event):
         name, scores = event["by"], event.get("confidences")
         if "settings" in event:
-            if not self.asks_same(name, event["settings"]):
-                self.machines[name] = {}
-            self.machine_settings[name] = event["settings"]
+            now = event["settings"]
+            self.machines[name] = self.find_machine_answers(name, now)
+            self.machine_settings[name] = now
         answers = self.machines.setdefault(name, {})
         for position, id in enumerate(event["ids"]):
             score = scores and scores[position]
             answers[id] = event["labels"][position], score, event["seq"]
         self._note_labels(event)
 
-    def asks_same(self, name, settings):
-        """Whether a machine is asked the same question as before, or its first one.
+    def find_machine_answers(self, name, settings):
+        """Return the answers of a machine that count, dict of id.
 
-        What a server accepted, "sent", is known after its first answer only.
+        There are none if it was asked another question before. What a server accepted,
+        "sent", is known after its first answer only, and does not count here.
         """
         before = self.machine_settings.get(name, {})
         both = before.keys() | settings.keys() if before else ()
-        return all(before.get(x) == settings.get(x) for x in both if x != "sent")
+        is_same = all(before.get(x) == settings.get(x) for x in both if x != "sent")
+        return self.machines.get(name, {}) if is_same else {}
 
     def machine_labels(self, name):
         """Return the labels by a machine with their present names, dict of id."""
