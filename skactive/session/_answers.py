@@ -14,7 +14,7 @@ from .._utils._format import brief, reprs
 from .._utils._labels import list_classes, name_now, same_label
 from .._utils._sklearn import check_bool, check_option
 from ._arguments import SHOWN
-from ._formats import keep_latest
+from ._formats import SourceAnswer, keep_latest
 from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
 from ._pool import is_list
@@ -85,17 +85,24 @@ class Answers:
         """
         if not isinstance(source, str) or not source:
             raise TypeError(f"'source' must be the name of a program, got {source!r}.")
-        if not isinstance(answers, Mapping):
-            raise TypeError(
-                f"'answers' must be a dict of id to answers, got {brief(answers)}."
-            )
+        notes = {} if notes is None else notes
+        for name, value in (("answers", answers), ("notes", notes)):
+            if not isinstance(value, Mapping):
+                raise TypeError(f"{name!r} must be a dict by id, got {brief(value)}.")
         if answers:
             self._state.pool.read_ids(list(answers), name="answers")
-        if others := notes.keys() - answers.keys():
-            raise ValueError(
-                f"'notes' must be on items of 'answers', got {reprs([*others])}. Pass "
-                "an empty list of answers for an item without any."
-            )
+        for id, each in answers.items():
+            if not is_list(each) or not all(isinstance(x, SourceAnswer) for x in each):
+                raise TypeError(
+                    f"'answers' must hold a list of SourceAnswer for {id!r}, got "
+                    f"{brief(each)}."
+                )
+        for id, text in notes.items():
+            if id not in answers or not isinstance(text, str):
+                raise ValueError(
+                    "'notes' must hold a str for items of 'answers', got "
+                    f"{brief(text)} for {id!r}. Pass [] for an item without answers."
+                )
         answers = {id: keep_latest(each) for id, each in answers.items()}
         check = self._check_label
         difference = compare(answers, self._state, "take over", source, notes, check)

@@ -798,7 +798,8 @@ class LabelingSession:
             If an id is unknown, or there is a note on an item that is not in `answers`.
             Nothing was then recorded.
         TypeError
-            If `answers` is no dict, or `source` no str.
+            If `answers` is no dict of lists of SourceAnswer, `notes` no dict, or
+            `source` no str.
 
         Notes
         -----
@@ -824,7 +825,7 @@ class LabelingSession:
         """
         core = self._core
         with core.recording() as recorder:
-            return recorder.sync(answers, source, notes or {}, core.queue.is_reserved)
+            return recorder.sync(answers, source, notes, core.queue.is_reserved)
 
     # What is known --------------------------------------------------------------------
 

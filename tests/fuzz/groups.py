@@ -27,6 +27,7 @@ from skactive import (
 )
 from skactive.datasets import load_table
 from skactive.posterior import sample_predictions, sample_proba, sampler
+from skactive.session import SourceAnswer
 from skactive.simulation import Run, SimulatedLearner
 from skactive.stopping import RULES
 
@@ -502,6 +503,11 @@ def session(folder):
         "release": {"ids": open_ids, "annotator": None},
         "undo": who | {"annotator": None},
         "history": {"id": open_ids[0]},
+        "is_blind": {"id": open_ids[0]},
+        "sync": {
+            "answers": {open_ids[0]: [SourceAnswer("ham", "ann")]},
+            **{"source": "elsewhere", "notes": {open_ids[0]: "a note"}},
+        },
         "export": {"path": "out.csv", "what": "labels"},
         "import_labels": {
             **{"path": str(exported), "id": "id", "label": "label", "text": None},

@@ -187,12 +187,16 @@ def test_other_items_stay_as_they_are(session):
     ("call", "error", "match"),
     [
         (({9: []}, "server"), ValueError, "'answers' must be ids of the pool, got 9"),
-        (([at(1, "x")], "server"), TypeError, "'answers' must be a dict of id"),
+        (([at(1, "x")], "server"), TypeError, "'answers' must be a dict by id"),
         (({}, ""), TypeError, "'source' must be the name of a program, got ''"),
-        (({}, "server", {0: "a"}), ValueError, "'notes' must be on items of 'answers'"),
+        (({0: ["x"]}, "server"), TypeError, "must hold a list of SourceAnswer for 0"),
+        (({0: 7}, "server"), TypeError, "must hold a list of SourceAnswer for 0"),
+        (({}, "server", {0: "a"}), ValueError, "'notes' must hold a str for items of"),
+        (({0: []}, "server", {0: 7}), ValueError, "'notes' must hold a str for items"),
+        (({}, "server", [1]), TypeError, "'notes' must be a dict by id"),
     ],
 )
 def test_wrong_arguments_are_refused(session, call, error, match):
-    answers, source, *notes = call
+    answers, source, notes = (*call, None)[:3]
     with pytest.raises(error, match=match):
-        session.sync(answers, source, notes=dict(*notes))
+        session.sync(answers, source, notes=notes)
