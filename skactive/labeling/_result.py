@@ -26,11 +26,8 @@ class Rows:
         given = name_given(session, given)
         names = [*list_classes(given.values()), *session.known_classes]
         self._places = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        self._said, self._given, self._state = (
-            _collect(session),
-            given,
-            session._core.state,
-        )
+        self._said, self._given = _collect(session), given
+        self._state = session._core.state
         self._sources, self._classes = Counter(), Counter()
 
     def describe(self, position, predicted, score):
