@@ -86,7 +86,7 @@ def measure_seconds(folder, n, kind):
         batch = timed("ask for another batch", session.ask)
         timed("tell 100 labels", label, session, batch)
         timed("undo", session.undo)
-        timed("search", session.state.pool.search, "no such text")
+        timed("search", session._core.state.pool.search, "no such text")
     with open_session("open it again", pool[:n]) as session:
         timed(f"add {N_MORE} texts", session.add, pool[n:])
     open_session("open it after that", pool).close()

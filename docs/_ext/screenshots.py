@@ -31,8 +31,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.labeling import Desk
 from skactive.labeling._server import LabelingServer
+from skactive.session import Desk
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1200, 720

@@ -13,6 +13,7 @@ from typing import Any
 
 from .._storage._files import BLOCK_BYTES, BLOCK_ROWS
 
+PAIR = ["text_1", "text_2"]  # columns of pairs of texts
 _BUFFER = 2**20  # bytes of a Parquet column that are read at once
 _csv_lock = threading.RLock()
 

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 
 import numpy as np
@@ -353,6 +353,30 @@ def list_classes(labels):
 def is_names(label):
     """Whether a label is a list of names of classes, of any length."""
     return isinstance(label, list) and all(isinstance(part, str) for part in label)
+
+
+def name_now(label, renamed):
+    """Return a label with the present names of its classes."""
+    if isinstance(label, list):  # a list of numbers has no classes
+        names = is_names(label) and [renamed.get(name, name) for name in label]
+        return list(dict.fromkeys(names)) if names else label
+    return renamed.get(label, label)
+
+
+def as_class(name, known):
+    """Return what a person typed as a class, in the type of the known classes.
+
+    A text that is none of that type stays a text, which the session refuses.
+    """
+    if not isinstance(name, str):
+        return name
+    name, kind = name.strip(), type(next(iter(known), ""))
+    looks = {str(x): x for x in ([False, True] if kind is bool else known)}
+    if name in looks or kind not in (int, float):
+        return looks.get(name, name)
+    with suppress(ValueError):
+        return kind(name)
+    return name
 
 
 def is_missing(label):

@@ -6,7 +6,6 @@ from contextlib import suppress
 
 from ..estimation import MeanEstimate
 from ..labeling import show
-from ..session import describe_accuracy
 from ._parser import say
 
 LABELS, FEATURES = "Writing the labels", "Reading the texts"
@@ -52,7 +51,7 @@ class Ending:
         for place, name in enumerate(self._steps):
             is_past, share = has_ended or place < last, self._share
             if name == FEATURES:
-                share = self._project.session.models.encoded
+                share = self._project.session.encoded
             seconds = 0 if is_past else int(time.monotonic() - self._since)
             steps.append({"name": name, "past": is_past, "seconds": seconds})
             steps[-1]["share"] = None if is_past else share
@@ -100,6 +99,6 @@ class Ending:
         with suppress(ValueError, TypeError):  # what is known of these answers
             estimate = self._project.session.estimate()
         if estimate is not None and estimate.n_audited:
-            accuracy = f"{describe_accuracy(estimate)}."
+            accuracy = f"{estimate.say_accuracy()}."
             self.add(accuracy=accuracy)
             say(accuracy)

@@ -87,8 +87,7 @@ def _estimate_project(file, label, regression, level, columns, about):
             return None, None
         session, groups = project.session, None
         if group:
-            ids = session.state.pool.ids
-            groups = [project.find_columns(id)[group] for id in ids]
+            groups = [project.find_columns(id)[group] for id in session.pool_ids]
         say("The sample is the audit of the session.")
         found = session.prevalence(groups, **level)
         return found, _describe_session(session)
@@ -96,10 +95,11 @@ def _estimate_project(file, label, regression, level, columns, about):
 
 def _describe_session(session):
     """Return how the shares of a session are estimated, lines."""
-    sample, seen = session.queue.choose_sample(blind=True)
-    people = {one.annotator for id in sample for one in session.state.answers[id].given}
+    sample, seen = session._core.queue.choose_sample(blind=True)
+    answers = session.answers
+    people = {annotator for id in sample for annotator in answers[id]}
     named = ", ".join(sorted(map(str, people - {None}))) or "without a name"
-    model = " ".join(repr(session.models.estimator).split())
+    model = " ".join(repr(session._core.models.estimator).split())
     return [
         f"Sample: simple random, without replacement, of the distinct texts of the "
         f"pool; {len(sample):,} answers, of {len(session.labels):,} labels.",

@@ -111,20 +111,20 @@ def train_final(settings, session, folder, data, begin=lambda step: None):
     X, y, rest = data
     if len(set(map(repr, y))) < 2:
         return None, None, True
-    if session.models.encoded < 1:
+    if session.encoded < 1:
         begin("features")
         say("computing the features of the other texts; Ctrl-C leaves them blank")
-    while session.models.encoded < 1:
+    while session.encoded < 1:
         if sys.stderr.isatty():
-            say(f"{session.models.encoded:.0%}", end="\r")
+            say(f"{session.encoded:.0%}", end="\r")
         time.sleep(0.2)
     if session.labels:
         begin("training")
         say(f"training the model on {len(y):,} labels; Ctrl-C leaves out predictions")
         session.refit()
-    newest = session.models.newest()
+    newest = session.newest_model
     if newest.learner is None:  # if nobody labeled, or features failed
-        newest = session.models.train_now()
+        newest = session._core.models.train_now()
     model, classes = newest.learner.estimator_, newest.classes
     if not _pays(settings, y):
         return model, classes, True

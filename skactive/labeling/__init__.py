@@ -1,15 +1,11 @@
 """Front ends of a labeling session: a local page, a terminal and a notebook widget."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ..session import Desk
+from typing import Any
 
 # The front ends are imported when they are used, since their packages are extras. The
 # command line uses the names that are not in `__all__`.
 _HOME = {
-    "Desk": ".session",
     "LabelingWidget": "_widget",
     "serve": "_server",
     "PredictionServer": "_prediction_server",
@@ -30,7 +26,7 @@ _HOME = {
     "write_predictions": "_table",
 }
 
-__all__ = ["Desk", "LabelingWidget", "serve"]
+__all__ = ["LabelingWidget", "serve"]
 
 
 def __getattr__(name: str) -> Any:

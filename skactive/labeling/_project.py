@@ -13,10 +13,10 @@ from .._tables._reader import find_files
 from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
 from .._utils._format import brief
-from .._utils._labels import list_classes, predict_labels
+from .._utils._labels import as_class, list_classes, predict_labels
 from ..annotators import ColumnAnnotator
 from ..persistence import disarm, save
-from ..session import Desk, LabelingSession, PoolChangedError, as_class, read_manifest
+from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._record import (
     CHOSEN,
     DESCRIPTIONS,
@@ -194,7 +194,7 @@ class Project:
 
     def find_columns(self, id):
         """Return the columns to show with an item, dict of name to str."""
-        (position,) = self.session.state.pool.positions([id]).tolist()
+        (position,) = self.session._core.state.pool.positions([id]).tolist()
         return self.table.describe(position)
 
     def make_folder(self):
@@ -273,7 +273,7 @@ class Project:
     def _add_classes(self, wanted):
         """Add the classes that the session does not have; say what was done."""
         session = self.session
-        known, renamed = session.known_classes, session.state.renamed
+        known, renamed = session.known_classes, session._core.state.renamed
         names = [renamed.get(name, name) for name in self._as_given(wanted, known)]
         for name in dict.fromkeys(names):
             if name not in known:
@@ -391,7 +391,7 @@ class Project:
     def labeled(self):
         """Return texts and labels to train on, and the texts without a label."""
         answers = self.session.labels
-        positions = self.session.state.pool.positions(list(answers))
+        positions = self.session._core.state.pool.positions(list(answers))
         answers = zip(map(int, positions), answers.values(), strict=True)
         labels, rest = {**name_given(self.session, self.given), **dict(answers)}, []
         if not self.table.is_large:  # no training reads all texts of a large one
@@ -401,7 +401,7 @@ class Project:
 
     def reason(self):
         """Return whether the newest model uses the descriptions and why, or None."""
-        estimator = getattr(self.session.models.newest().learner, "estimator_", None)
+        estimator = getattr(self.session.newest_model.learner, "estimator_", None)
         return getattr(estimator, "reason_", None)
 
     def stamp(self, options):

@@ -6,8 +6,7 @@ from collections import Counter
 
 from .._tables._formats import is_untyped
 from .._tables._writer import escape, write_table
-from .._utils._labels import is_names, key_of, list_classes
-from ..session import name_now
+from .._utils._labels import is_names, key_of, list_classes, name_now
 
 COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),
@@ -27,7 +26,8 @@ class Rows:
         given = name_given(session, given)
         names = [*list_classes(given.values()), *session.known_classes]
         self._places = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        self._said, self._given, self._state = _collect(session), given, session.state
+        self._said, self._given = _collect(session), given
+        self._state = session._core.state
         self._sources, self._classes = Counter(), Counter()
 
     def describe(self, position, predicted, score):
@@ -75,7 +75,7 @@ class Rows:
 
 def name_given(session, given):
     """Return labels of a file, by position, with the present names of their classes."""
-    return {i: name_now(x, session.state.renamed) for i, x in given.items()}
+    return {i: name_now(x, session._core.state.renamed) for i, x in given.items()}
 
 
 def _collect(session):
@@ -83,7 +83,7 @@ def _collect(session):
 
     Copies of a text have the same cells, unless something was said about them.
     """
-    state, own, copies = session.state, {}, {}
+    state, own, copies = session._core.state, {}, {}
     pool = state.pool
     for id in {**state.answers, **state.skipped, **state.flags, **state.notes}:
         cells = {"flag": id in state.flags, "note": state.notes.get(id)}

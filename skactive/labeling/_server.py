@@ -206,7 +206,8 @@ def serve(
     >>> from urllib.request import urlopen
     >>> from sklearn.linear_model import LogisticRegression
     >>> from skactive import ActiveLearner, LabelingSession
-    >>> from skactive.labeling import Desk, serve
+    >>> from skactive.labeling import serve
+    >>> from skactive.session import Desk
     >>> def finish(url):
     ...     threading.Thread(target=urlopen, args=[f"{url}api/finish", b"{}"]).start()
     >>> learner = ActiveLearner(LogisticRegression())

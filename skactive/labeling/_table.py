@@ -4,7 +4,7 @@ import math
 import re
 from itertools import chain, compress, count
 
-from .._tables._formats import find_dialect, is_untyped
+from .._tables._formats import PAIR, find_dialect, is_untyped
 from .._tables._labels import (
     JOIN,
     LabelCells,
@@ -17,7 +17,6 @@ from .._tables._reader import find_files, list_columns, open_part, read_cells
 from .._tables._writer import free_name
 from .._utils._labels import is_missing
 from ..datasets import open_pool
-from ..session import PAIR
 from ._record import make_folder
 from ._result import COLUMNS, MACHINE, write_result
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from .._utils._containers import as_list
-from .._utils._format import reprs
-from .._utils._labels import is_names, list_classes, same_label
+from .._utils._format import brief, reprs
+from .._utils._labels import list_classes, name_now, same_label
 from .._utils._sklearn import check_bool, check_option
 from ._arguments import SHOWN
+from ._formats import SourceAnswer, keep_latest
 from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
 from ._pool import is_list
@@ -56,17 +57,17 @@ class Answers:
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
         kind, state = self._vocabulary.kind_of_file(), self._state
-        found, unknown = read_answers(
+        answers, unknown = read_answers(
             path, columns, state, kind, format, annotator, ignore_unknown
         )
         policy = "keep labels" if format is None else "keep answers"
-        difference = compare(found, state, policy)
+        difference = compare(answers, state, policy)
         ids = [id for id, _ in difference.told]
-        answers = [answer for _, answer in difference.told]
-        labels = self._vocabulary.read([answer.label for answer in answers], ids)
+        labels = [answer.label for _, answer in difference.told]
+        labels = self._vocabulary.read(labels, ids)
         difference.told = [
             (id, replace(answer, label=label))
-            for id, answer, label in zip(ids, answers, labels, strict=True)
+            for (id, answer), label in zip(difference.told, labels, strict=True)
         ]
         self._record_difference(difference, Path(path).name)
         return ImportedLabels(
@@ -76,13 +77,35 @@ class Answers:
             unknown,
         )
 
-    def mirror(self, found, source, is_blind):
-        """Record what a source says otherwise than the session; return a Difference.
+    def sync(self, answers, source, notes, is_blind):
+        """Record what a source says otherwise; see `LabelingSession.sync`.
 
-        `found` is a dict of id to Mirrored. Answers from elsewhere stay. Nothing was
-        shown with items of which `is_blind(id)` is true, and for others it is unknown.
+        Nothing was shown with items of which `is_blind(id)` is true, and for others it
+        is unknown.
         """
-        difference = compare(found, self._state, "take over", source, self._check_label)
+        if not isinstance(source, str) or not source:
+            raise TypeError(f"'source' must be the name of a program, got {source!r}.")
+        notes = {} if notes is None else notes
+        for name, value in (("answers", answers), ("notes", notes)):
+            if not isinstance(value, Mapping):
+                raise TypeError(f"{name!r} must be a dict by id, got {brief(value)}.")
+        if answers:
+            self._state.pool.read_ids(list(answers), name="answers")
+        for id, each in answers.items():
+            if not is_list(each) or not all(isinstance(x, SourceAnswer) for x in each):
+                raise TypeError(
+                    f"'answers' must hold a list of SourceAnswer for {id!r}, got "
+                    f"{brief(each)}."
+                )
+        for id, text in notes.items():
+            if id not in answers or not isinstance(text, str):
+                raise ValueError(
+                    "'notes' must hold a str for items of 'answers', got "
+                    f"{brief(text)} for {id!r}. Pass [] for an item without answers."
+                )
+        answers = {id: keep_latest(each) for id, each in answers.items()}
+        check = self._check_label
+        difference = compare(answers, self._state, "take over", source, notes, check)
         self._record_difference(difference, source, is_blind)
         return difference
 
@@ -162,9 +185,8 @@ class Answers:
     def _uses(self, name, since):
         """Whether a label that was given after an event has a name."""
         return any(
-            given.seq > since and name in list_classes([given.label])
-            for answer in self._state.answers.values()
-            for given in answer.given
+            one.seq > since and name in list_classes([one.label])
+            for one in self._state.list_answers()
         )
 
     def add_class(self, name, annotator):
@@ -181,9 +203,9 @@ class Answers:
                 f"'name' must be a class without labels, got {name!r}. Rename it to "
                 "merge it with another class."
             )
-        if len(known := self._vocabulary.collect()) <= 2:
+        if len(left := self._vocabulary.collect()) <= 2:
             raise ValueError(
-                f"'name' must leave two classes, got {name!r} of {known}. Add another "
+                f"'name' must leave two classes, got {name!r} of {left}. Add another "
                 "class first, or rename this one."
             )
         fields = {"removed": name, "was": was, "by": annotator}
@@ -233,15 +255,15 @@ def _read_seconds(seconds, n):
     if seconds is None:
         return None
     is_one = not is_list(seconds)
-    given = [seconds] if is_one else as_list(seconds)
-    if wrong := [value for value in given if not is_seconds(value)]:
+    values = [seconds] if is_one else as_list(seconds)
+    if wrong := [value for value in values if not is_seconds(value)]:
         raise ValueError(f"'seconds' must be numbers of at least 0, got {wrong[0]!r}.")
-    if not is_one and len(given) != n:
+    if not is_one and len(values) != n:
         raise ValueError(
             f"'seconds' must be one number, or one for each of the {n} ids, got "
-            f"{len(given)}."
+            f"{len(values)}."
         )
-    shares = [seconds / n] * n if is_one else given
+    shares = [seconds / n] * n if is_one else values
     return [round(float(share), 3) for share in shares]
 
 
@@ -249,10 +271,11 @@ def _read_seconds(seconds, n):
 class Difference:
     """What a session must record to hold the same answers.
 
-    `told` and `changed` hold pairs of id and FileAnswer, `withdrawn` and `skipped`
+    `told` and `changed` hold pairs of id and SourceAnswer, `withdrawn` and `skipped`
     pairs of id and annotator, `notes` pairs of id and text. `refused` holds triples of
-    id, FileAnswer and error: labels that the session does not allow. `unchanged` holds
-    ids, and `conflicts` triples of id, label here and label there, which is not taken.
+    id, SourceAnswer and error: labels that the session does not allow. `unchanged`
+    holds ids, and `conflicts` triples of id, label here and label there, which is not
+    taken.
     """
 
     told: list = field(default_factory=list)
@@ -269,7 +292,7 @@ class Difference:
 
     def events(self):
         """Return the events to record, pairs of their kind and their fields."""
-        found = [
+        events = [
             ("withdraw", {"ids": ids, "by": by}) for by, ids in _by(self.withdrawn)
         ]
         labels = self.told + self.changed
@@ -284,9 +307,9 @@ class Difference:
             fields = {"ids": list(ids), "labels": [a.label for a in answers]}
             if not untimed:
                 fields["seconds"] = [a.seconds for a in answers]
-            found.append(("tell", {**fields, "by": people[person]}))
-        found += [("skip", {"ids": ids, "by": by}) for by, ids in _by(self.skipped)]
-        return found + [("note", {"ids": [id], "text": t}) for id, t in self.notes]
+            events.append(("tell", {**fields, "by": people[person]}))
+        events += [("skip", {"ids": ids, "by": by}) for by, ids in _by(self.skipped)]
+        return events + [("note", {"ids": [id], "text": t}) for id, t in self.notes]
 
 
 def _by(pairs):
@@ -297,21 +320,20 @@ def _by(pairs):
     return grouped.items()
 
 
-def compare(found, state, policy, source=None, check=None):
-    """Return the Difference between a session and `found`, dict of id to Mirrored.
+def compare(answers, state, policy, source=None, notes=None, check=None):
+    """Return the Difference between a session and `answers`, dict of id to a sequence.
 
     The policy "keep labels" compares with the labels of the items, and "keep answers"
     with the answers of the same annotators; what differs is a conflict. "take over"
-    takes what differs, withdraws answers from `source` that are gone, and takes notes;
+    takes what differs and `notes`, and withdraws answers from `source` that are gone.
     its `check(id, label)` returns a checked label or raises a ValueError or TypeError.
     """
     difference, takes_over = Difference(), policy == "take over"
-    for id, item in found.items():
-        answer = state.answers.get(id)
-        given = {old.annotator: old for old in answer.given} if answer else {}
-        new = _list_labels(id, item, state, check, difference)
+    for id, each in answers.items():
+        answer, old = state.answers.get(id), state.answers_of(id)
+        new = _list_labels(id, each, state, check, difference)
         for by, told in new.items():
-            before = answer if policy == "keep labels" else given.get(by)
+            before = answer if policy == "keep labels" else old.get(by)
             is_same = before is not None and same_label(before.label, told.label)
             if before is None:
                 difference.told.append((id, told))
@@ -324,21 +346,21 @@ def compare(found, state, policy, source=None, check=None):
                 difference.conflicts.append((id, before.label, told.label))
         gone = []
         if takes_over:
-            gone = [x for x in given if given[x].source == source and x not in new]
+            gone = [by for by in old if old[by].source == source and by not in new]
             difference.withdrawn += [(id, by) for by in gone]
-            owns = item.note or _note_source(id, state.events) == source
-            if owns and item.note != state.notes.get(id, ""):
-                difference.notes.append((id, item.note))
-        labeled = bool(new or given.keys() - {*gone})
-        taken = source if takes_over else None
-        _compare_skips(id, item, state, taken, labeled, difference)
+            note = notes.get(id, "")
+            owns = note or _note_source(id, state.events) == source
+            if owns and note != state.notes.get(id, ""):
+                difference.notes.append((id, note))
+        if not (new or old.keys() - {*gone}):  # a label ends a skip
+            _compare_skips(id, each, state, source, difference)
     return difference
 
 
-def _list_labels(id, item, state, check, difference):
+def _list_labels(id, answers, state, check, difference):
     """Return the answers to an item with a label that is allowed, by annotator."""
     labels = {}
-    for answer in item.answers:
+    for answer in answers:
         if answer.label is None:
             continue
         label, seconds = answer.label, answer.seconds
@@ -352,18 +374,11 @@ def _list_labels(id, item, state, check, difference):
     return labels
 
 
-def name_now(label, renamed):
-    """Return a label with the present names of its classes."""
-    if is_names(label):
-        return list(dict.fromkeys(renamed.get(name, name) for name in label))
-    return renamed.get(label, label)
-
-
-def _compare_skips(id, item, state, source, labeled, difference):
-    """Compare the skips of an item, which count if it has no label."""
-    wanted = [a.annotator for a in item.answers if a.label is None and not labeled]
+def _compare_skips(id, answers, state, source, difference):
+    """Compare the skips of an item without a label."""
+    wanted = [answer.annotator for answer in answers if answer.label is None]
     present = id in state.skipped
-    if present and not labeled and source is not None:  # a label ends a skip anyway
+    if present and source is not None:
         event = state.events[state.skipped[id][0] - 1]
         if event.get("source") == source and event.get("by") not in wanted:
             difference.withdrawn.append((id, event.get("by")))

@@ -6,27 +6,26 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from .._utils._containers import take_row
-from .._utils._labels import key_of, list_classes, predict_labels
+from .._utils._labels import as_class, key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ..stopping import read_goal
-from ._arguments import checked
-from ._filters import find_answered, keep
-from ._insights import Doubts, Quality
-from ._labels import as_class
+from ..stopping import find_widest
+from ._arguments import SHOWN, checked
+from ._doubts import Doubts
+from ._evidence import Quality
 from ._leases import Leases
-from ._lookup import explain, find_of_class, find_similar
+from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._machine import annotate_later, compare_suggestions
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
-_SHOWN = ("none", "prediction", "suggestion")  # with an item so far, the most counts
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
@@ -76,7 +75,7 @@ class Desk:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from skactive import ActiveLearner, LabelingSession
-    >>> from skactive.labeling import Desk
+    >>> from skactive.session import Desk
     >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     >>> learner = ActiveLearner(model, random_state=0)
     >>> texts, classes = ["good", "bad", "fine"], ["yes", "no"]
@@ -102,13 +101,13 @@ class Desk:
         columns: Callable[[Any], dict[str, str]] | None = None,
     ) -> None:
         self.session = session
-        self._state, self._models = session.state, session.models
-        self._lock = session._lock
+        self._core = core = session._core
+        self._lock, self._state, self._models = core.lock, core.state, core.models
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._descriptions = {
-            label: about if isinstance(about, Mapping) else {"description": about}
-            for label, about in (descriptions or {}).items()
+            label: entry if isinstance(entry, Mapping) else {"description": entry}
+            for label, entry in (descriptions or {}).items()
         }
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
@@ -125,10 +124,9 @@ class Desk:
         self._error: Any = None, None  # a message, and the model when it came
         self._failures: list[str] = []  # of machines
         self._stop = find_stop()  # ends their requests
-        self._doubts = Doubts(session)
-        if until is not None:
-            read_goal(until)
-        self._quality = Quality(session, n_labels, until)
+        self._doubts = Doubts(core)
+        goal = partial(find_widest, until, session)
+        self._quality = Quality(core, n_labels, until, goal)
 
     @property
     def target(self) -> str:
@@ -179,16 +177,16 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(labels, self.session),
+            "suggestions": compare_suggestions(self._core, labels),
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
-            "done": not self.session.queue.has_more(who),
+            "done": not self._core.queue.has_more(who),
         }
 
     def _who(self, annotator):
         """Return the name of an annotator; None and "" stand for the session's."""
-        return annotator or self.session._annotator
+        return annotator or self._core.annotator
 
     def version(self) -> int:
         """Return a number that changes whenever `state` does."""
@@ -285,7 +283,7 @@ class Desk:
 
     def _items(self, ids, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
-        state, queue = self._state, self.session.queue
+        state, queue = self._state, self._core.queue
         with self._lock:
             ids = state.pool.read_ids(ids, name="id") if ids else []
             rows = state.pool.positions(ids)
@@ -293,8 +291,8 @@ class Desk:
             texts = [take_row(state.pool.X, row) for row in rows.tolist()]
         held_out, items = predicted is not None, []
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
-        found = zip(ids, texts, looks, hidden, predicted, strict=True)
-        for id, text, look, blind, (label, score, top) in found:
+        parts = zip(ids, texts, looks, hidden, predicted, strict=True)
+        for id, text, look, blind, (label, score, top) in parts:
             answer, (suggestion, _) = state.answers.get(id), state.find_machine(id)
             if blind:
                 label, score, top, suggestion = None, None, [], None
@@ -303,7 +301,7 @@ class Desk:
             what = "none" if label is None else "prediction"
             if suggestion is not None:
                 what = "suggestion"
-            self._shown[look] = max(what, self._shown.get(look, what), key=_SHOWN.index)
+            self._shown[look] = max(what, self._shown.get(look, what), key=SHOWN.index)
             items.append(
                 {
                     "id": id,
@@ -349,10 +347,12 @@ class Desk:
         """
         with self._lock:
             latest = keep(self._state, self._state.latest(), **(where or {}))
-            given = (x for answer in self._state.answers.values() for x in answer.given)
-            people = list(dict.fromkeys(one.annotator for one in given))
+            people = [one.annotator for one in self._state.list_answers()]
         latest = find_answered(self._state, latest, query)
-        return {**self._page(latest, start, n_items), "annotators": people}
+        return {
+            **self._page(latest, start, n_items),
+            "annotators": list(dict.fromkeys(people)),
+        }
 
     @checked
     def search(
@@ -376,11 +376,11 @@ class Desk:
         page : dict
             "total", the number of items, and "items".
         """
-        found = () if where is None else self._state.pool.ids
-        found = self._state.pool.search(query) if query else found
+        ids = () if where is None else self._state.pool.ids
+        ids = self._state.pool.search(query) if query else ids
         with self._lock:
-            found = keep(self._state, found, **(where or {}))
-        return self._page(found, start, n_items)
+            ids = keep(self._state, ids, **(where or {}))
+        return self._page(ids, start, n_items)
 
     def _page(self, ids, start, n_items):
         """Return a part of a list of items."""
@@ -412,14 +412,14 @@ class Desk:
             If the estimator cannot be used to find doubtful answers.
         """
         self._check_later()
-        found, predicted = self._doubts.list_rows(), []
-        for _, _, label, size in found[:n_items]:
+        doubts, predicted = self._doubts.list_rows(), []
+        for _, _, label, size in doubts[:n_items]:
             score = None if self.target == "regression" else size
             top = [[label, size]] if self.target == "single-label" else []
             predicted.append((label, score, top))
         return {
-            "items": self._items([id for id, *_ in found[:n_items]], predicted),
-            "total": len(found),
+            "items": self._items([id for id, *_ in doubts[:n_items]], predicted),
+            "total": len(doubts),
             "n_labels": self._doubts.n_labels,
             "computing": self._doubts.is_behind,
         }
@@ -451,8 +451,8 @@ class Desk:
         TypeError
             If the model has no classes or no features.
         """
-        label, found = find_similar(self.session, id, n_items)
-        return {"label": label, "items": self._items(found)}
+        label, ids = find_similar(self._core, id, n_items)
+        return {"label": label, "items": self._items(ids)}
 
     @checked
     def more(self, label: Any, doubtful: bool = False, n_items: int = 20) -> _Json:
@@ -480,8 +480,8 @@ class Desk:
         TypeError
             If the model has no classes or no probabilities.
         """
-        found = find_of_class(self.session, label, doubtful, n_items)
-        return {"items": self._items(found)}
+        ids = find_of_class(self._core, label, doubtful, n_items)
+        return {"items": self._items(ids)}
 
     @checked
     def explain(self, id: Any) -> _Json:
@@ -509,12 +509,12 @@ class Desk:
         ValueError
             If there is no prediction yet.
         """
-        about = self._list_worker.submit(explain, self.session, id).result()
-        near = about.pop("neighbors")
+        explanation = self._list_worker.submit(explain, self._core, id).result()
+        near = explanation.pop("neighbors")
         items = self._items([other for other, _ in near])
         for item, (_, similarity) in zip(items, near, strict=True):
             item["similarity"] = similarity
-        return {**self.item(id), **about, "items": items}
+        return {**self.item(id), **explanation, "items": items}
 
     def quality(self) -> _Json:
         """Return how good the model is, as far as the answers tell.
@@ -580,13 +580,12 @@ class Desk:
         """
         pool, who = self._state.pool, self._who(annotator)
         look = pool.find_looks(pool.positions(pool.read_ids([id], name="id")))[0]
-        known = self._state.answers.get(id)
-        given = {one.annotator: one for one in known.given} if known else {}
-        is_same = who in given and key_of(given[who].label) == key_of(label)
+        own = self._state.answers_of(id)
+        is_same = who in own and key_of(own[who].label) == key_of(label)
         if is_same and (way == "review" or self._doubts.lists(id)):
             way = "review"  # it is confirmed
-        if not is_same or (way == "review" and given[who].way != way):
-            with self.session._recording() as answers:
+        if not is_same or (way == "review" and own[who].way != way):
+            with self._core.recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
                 shown = self._shown.get(look)
                 answers.tell([id], [label], who, unasked=True, shown=shown, **options)
@@ -734,7 +733,7 @@ class Desk:
         ValueError
             If the class has labels, or fewer than two classes were left.
         """
-        with self.session._recording() as answers:
+        with self._core.recording() as answers:
             answers.remove_class(name, self._who(annotator))
         return self.state(annotator)
 
@@ -759,7 +758,7 @@ class Desk:
             See `LabelingSession.annotate`. The state says if it fails. It stops when
             the desk or the session is closed.
         """
-        annotate_later(self.session, annotator, self._failures, self._stop)
+        annotate_later(self._core, annotator, self._failures, self._stop)
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
@@ -777,14 +776,14 @@ class Desk:
 
     def _list_recent(self, annotator):
         """Return the last answers and skips of an annotator, the newest first."""
-        state, found = self._state, {}
+        state, ids = self._state, {}
         for event in reversed(state.undoable):
             is_own = event.get("by") == annotator and event["event"] in ("tell", "skip")
             if is_own and len(event["ids"]) == 1:
-                found.setdefault(event["ids"][0])
-            if len(found) == _N_RECENT:
+                ids.setdefault(event["ids"][0])
+            if len(ids) == _N_RECENT:
                 break
-        return [self._describe_answer(id) for id in found]
+        return [self._describe_answer(id) for id in ids]
 
     def _describe_answer(self, id):
         """Return what was said about an item, and what the model said before."""
@@ -803,19 +802,19 @@ class Desk:
         if self.target == "regression":
             return []
         renamed, about_all, described = self._state.renamed, self._descriptions, []
-        given = [renamed.get(name, name) for name in self._given]
-        counts = Counter(map(key_of, [*list_classes(labels), *given]))
+        labels_before = [renamed.get(name, name) for name in self._given]
+        counts = Counter(map(key_of, [*list_classes(labels), *labels_before]))
         digits = {str(x) for x in self.session.known_classes} & {*"0123456789"}
         keys = (key for key in KEYS if key not in digits)
         for label in self.session.known_classes:
-            about = about_all.get(label, about_all.get(str(label), {}))
+            entry = about_all.get(label, about_all.get(str(label), {}))
             described.append(
                 {
                     "name": label,
                     "key": str(label) if str(label) in digits else next(keys, ""),
                     "count": counts[key_of(label)],
-                    "description": str(about.get("description", "")),
-                    "examples": [str(example) for example in about.get("examples", ())],
+                    "description": str(entry.get("description", "")),
+                    "examples": [str(example) for example in entry.get("examples", ())],
                 }
             )
         return described
@@ -826,9 +825,9 @@ class Desk:
         learner, names = model.learner, model.classes
         try:
             if self.target != "regression":
-                known = getattr(learner, "classes_", None) if names is None else names
+                seen = getattr(learner, "classes_", None) if names is None else names
                 n_known = len(self.session.known_classes)
-                if n_known < 2 or (known is not None and len(known) < 2):
+                if n_known < 2 or (seen is not None and len(seen) < 2):
                     learner = None  # a prediction would choose among one class
             return predict_labels(learner, texts, names, self.target, n_top)
         except Exception as exc:  # a model that fails must not keep people from working

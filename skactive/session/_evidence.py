@@ -1,6 +1,7 @@
 """Estimates about the pool: the audit as the sample, the model as the proxy."""
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +13,20 @@ from ..estimation import (
     estimate_mean,
     estimate_prevalence,
     estimate_quality,
+    gain_of_labels,
+    n_for_gain,
+    out_of_fold,
+    plan_labels,
     predict_held_out,
 )
-from ._insights import (
-    MIN_AUDIT,
-    Estimate,
-    hold_out,
-    make_estimate,
-    minutes_left,
-)
+from ..stopping import describe_goal, read_goal
 from ._lookup import predict_proba
 
 _CHUNK = 10_000  # items that are predicted at a time
+_MIN_AUDIT, _MIN_LABELS = 10, 20  # for an estimate
+_HALF_WIDTH = 0.05  # of the intervals of shares that are planned for
+_WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
+_Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -46,27 +49,27 @@ class Evidence:
 
     def proxies(self):
         """Return predictions and answers of machines, of sample and pool, or None."""
-        found = [self.predicted] * (self.predicted is not None) + [*self.machines]
-        if not found:
+        proxies = [self.predicted] * (self.predicted is not None) + [*self.machines]
+        if not proxies:
             return None, None
-        found = np.stack(found, axis=-1)
-        return found[self.places], found
+        proxies = np.stack(proxies, axis=-1)
+        return proxies[self.places], proxies
 
 
-def find_evidence(session, blind, held_out=None):
+def find_evidence(core, blind, held_out=None):
     """Return the Evidence of a session.
 
     With `blind`, answers that were given with help are left out of the sample. If there
     are any in the audit, the pool is then what was not answered with help. `held_out`
     are labels and their OutOfFold, if they are known.
     """
-    state, order = session.state, session.queue.draws.order
-    with session._lock:
+    state, order = core.state, core.queue.draws.order
+    with core.lock:
         answers = dict(state.answers)
         passed = state.pool.first_copies(state.pool.positions([*state.skipped]))
-    sample, seen = session.queue.choose_sample(blind)
+    sample, seen = core.queue.choose_sample(blind)
     if not sample:
-        raise ValueError(_explain_empty(session, len(seen)))
+        raise ValueError(_explain_empty(core, len(seen)))
     if seen:
         warnings.warn(
             f"{len(seen)} answers of the audit were given with help, or it is not "
@@ -79,47 +82,48 @@ def find_evidence(session, blind, held_out=None):
         passed = np.concatenate([passed, helped])
     positions = order[~np.isin(order, passed)]
     rows = state.pool.first_copies(state.pool.positions(sample))
-    place = dict(zip(positions.tolist(), range(len(positions)), strict=True))
-    places = np.array([place[row] for row in rows.tolist()], dtype=np.intp)
+    place_of = dict(zip(positions.tolist(), range(len(positions)), strict=True))
+    places = np.array([place_of[row] for row in rows.tolist()], dtype=np.intp)
     labels = [*sample.values()]
-    classes, predicted = _predict(session, positions, held_out)
-    known = list(map(key_of, classes))
-    classes += [name for name in session.known_classes if key_of(name) not in known]
-    if predicted is not None and session.target != "regression":
+    classes, predicted = _predict(core, positions, held_out)
+    keys = list(map(key_of, classes))
+    classes += [name for name in core.known_classes() if key_of(name) not in keys]
+    if predicted is not None and core.target != "regression":
         more = len(classes) - predicted.shape[1]
         predicted = np.pad(predicted, ((0, 0), (0, more)))
-    machines = _read_machines(session, positions, classes)
+    machines = _read_machines(core, positions, classes)
     return Evidence(positions, places, labels, classes, predicted, machines)
 
 
-def _read_machines(session, positions, classes):
+def _read_machines(core, positions, classes):
     """Return the answers of machines as indicators (n, k), or numbers (n,); a tuple.
 
     A machine that was not asked about all items is left out: it may have been asked
     about those that people had labeled, or had not.
     """
-    pool, found = session.state.pool, []
+    pool, machines = core.state.pool, []
     ids = [pool.ids[row] for row in positions.tolist()]
-    for name, asked in session.state.machines.items():
+    for name, asked in core.state.machines.items():
         if not all(id in asked for id in ids):
             continue
-        labels = session.state.machine_labels(name)
-        if session.target == "regression":
+        labels = core.state.machine_labels(name)
+        if core.target == "regression":
             middle = float(np.mean([*labels.values()])) if labels else 0.0
-            found.append(np.array([labels.get(id, middle) for id in ids], dtype=float))
+            numbers = [labels.get(id, middle) for id in ids]
+            machines.append(np.array(numbers, dtype=float))
         else:
             said = [labels.get(id) for id in ids]
-            found.append(as_rows([list_classes([x]) for x in said], classes))
-    return tuple(found)
+            machines.append(as_rows([list_classes([x]) for x in said], classes))
+    return tuple(machines)
 
 
-def _explain_empty(session, n_seen):
+def _explain_empty(core, n_seen):
     if n_seen:
         return (
             f"the {n_seen} answers of the audit were given with help, or it is not "
             "known whether they were. Pass blind=False to use them."
         )
-    if session.queue.draws.reserved.any():
+    if core.queue.draws.reserved.any():
         return "the audit has no answers yet. Label some more texts."
     return (
         "the session has no audit, a random sample of the pool. Open it with "
@@ -127,20 +131,20 @@ def _explain_empty(session, n_seen):
     )
 
 
-def _predict(session, positions, held_out=None):
+def _predict(core, positions, held_out=None):
     """Return classes and predictions (n, k) of items, [] and None without a model."""
-    learner, data, rest = session.models.taught()
-    if held_out is None and session.target == "single-label":
-        held_out = data, hold_out(learner, data, rest, n_rest=0)
+    learner, data, unlabeled = core.models.taught()
+    if held_out is None and core.target == "single-label":
+        held_out = data, hold_out(learner, data, unlabeled, n_rest=0)
     if held_out is not None:
-        data, found = held_out
-        own = None if found is None else found.proba[-len(data.labels) :]
+        data, folds = held_out
+        own = None if folds is None else folds.proba[-len(data.labels) :]
     else:
         n = len(data.labels)
         own = predict_held_out(learner, n) if n > 1 else None
     if own is None:
         return [], None
-    model, names, parts = session.models.get(refit=True), [], []
+    model, names, parts = core.models.get(refit=True), [], []
     for start in range(0, len(positions), _CHUNK):
         X = take_rows(data.pool.X, positions[start : start + _CHUNK])
         if own.ndim == 1:
@@ -157,79 +161,78 @@ def _predict(session, positions, held_out=None):
     return list(names), predicted
 
 
-def find_prevalence(session, groups, confidence_level, blind):
+def find_prevalence(core, groups, confidence_level, blind):
     """Return a Prevalence or MeanEstimate; see `LabelingSession.prevalence`."""
-    evidence = find_evidence(session, blind)
+    evidence = find_evidence(core, blind)
     n_pool, proxies = len(evidence.positions), evidence.proxies()
     options = {"n_pool": n_pool, "confidence_level": confidence_level}
     if groups is not None:
         groups = np.asarray(as_list(groups))
-        if len(groups) != len(session.state.pool):
+        if len(groups) != len(core.state.pool):
             raise ValueError(
                 "'groups' must hold one group for each of the "
-                f"{len(session.state.pool)} items of the pool, got {len(groups)}."
+                f"{len(core.state.pool)} items of the pool, got {len(groups)}."
             )
         groups = groups[evidence.positions]
-    if session.target == "regression":
+    if core.target == "regression":
         if groups is not None:
             raise TypeError("'groups' are for shares of classes; this is a mean.")
         return estimate_mean(
             np.array(evidence.labels, dtype=float), *proxies, **options
         )
     labels, classes = evidence.labels, evidence.classes
-    if session.target == "multi-label":
+    if core.target == "multi-label":
         labels = as_rows(labels, classes)
     if groups is not None:
         options |= {"groups": groups[evidence.places], "pool_groups": groups}
     return estimate_prevalence(labels, *proxies, classes=classes, **options)
 
 
-def find_quality(session, confidence_level, blind, held_out=None):
+def find_quality(core, confidence_level, blind, held_out=None):
     """Return a QualityEstimate; see `LabelingSession.quality` and `find_evidence`."""
-    evidence = find_evidence(session, blind, held_out)
+    evidence = find_evidence(core, blind, held_out)
     pool_proba = evidence.predicted
     if pool_proba is None:
         raise ValueError("there is no model yet. Label items of two classes first.")
     proba = pool_proba[evidence.places]
     labels, classes = evidence.labels, evidence.classes
-    if session.target == "multi-label":
+    if core.target == "multi-label":
         labels, predicted = as_rows(labels, classes), (proba > 0.5).astype(int)
     else:
         predicted = [classes[j] for j in proba.argmax(axis=1)]
-    learner, *_ = session.models.taught()
+    learner, *_ = core.models.taught()
     options = {"classes": classes, "confidence_level": confidence_level}
     # Most labels of the model are not in the sample.
     options["cross_fitted"] = min(len(labels) / len(learner.y_labeled_), 1.0)
     return estimate_quality(labels, predicted, proba, pool_proba, **options)
 
 
-def assess(session, n_labels, horizon=100, blind=True):
+def assess(core, n_labels, horizon=100, blind=True):
     """Return an Estimate, and recall and precision by the key of a class.
 
     See `LabelingSession.estimate`. Each of both is a share and its interval, or None
     for fewer than ten items. `n_labels` is the number of labels wanted, or None.
     """
-    learner, data, rest = session.models.taught()
-    with session._lock:
-        answers = session.state.answers.values()
-        seconds = [x.seconds for a in answers for x in a.given]
-        n_left = None if n_labels is None else n_labels - len(answers)
-        sample, _ = session.queue.choose_sample(blind)
+    learner, data, unlabeled = core.models.taught()
+    with core.lock:
+        seconds = [one.seconds for one in core.state.list_answers()]
+        n_left = None if n_labels is None else n_labels - len(core.state.answers)
+        sample, _ = core.queue.choose_sample(blind)
     minutes = minutes_left(seconds, n_left)
-    found, n = hold_out(learner, data, rest), len(data.labels)
-    if found is None:
+    folds, n = hold_out(learner, data, unlabeled), len(data.labels)
+    if folds is None:
         return Estimate(n, horizon=horizon, minutes=minutes), {}
-    if len(sample) < MIN_AUDIT:
-        return make_estimate(found, n, None, horizon, minutes), {}
-    quality = find_quality(session, 0.95, blind, (data, found))
+    if len(sample) < _MIN_AUDIT:
+        return make_estimate(folds, n, None, horizon, minutes), {}
+    quality = find_quality(core, 0.95, blind, (data, folds))
     classes = {
         key_of(name): [
-            None if part.n_labels < MIN_AUDIT else (part.value, *part.interval)
+            None if part.n_labels < _MIN_AUDIT else (part.value, *part.interval)
             for part in (one.recall, one.precision)
         ]
         for name, one in quality.classes.items()
     }
-    return make_estimate(found, n, quality.accuracy, horizon, minutes), classes
+    return make_estimate(folds, n, quality.accuracy, horizon, minutes), classes
 
 
 def as_rows(labels, classes):
@@ -239,3 +242,215 @@ def as_rows(labels, classes):
     for row, names in zip(rows, labels, strict=True):
         row[[column[key_of(name)] for name in names if key_of(name) in column]] = 1
     return rows
+
+
+# Accuracy and gain --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the labels tell about a model; see `LabelingSession.estimate`."""
+
+    n_labels: int
+    accuracy: float | None = None
+    accuracy_interval: _Interval | None = None
+    n_audited: int = 0
+    horizon: int = 100
+    gain: float | None = None
+    gain_interval: _Interval | None = None
+    minutes: float | None = None
+    gain_from: int | None = None
+
+    def __str__(self):
+        parts = self.say_accuracy(), self.say_gain(), self.say_minutes()
+        return "; ".join(filter(None, parts))
+
+    def say_accuracy(self):
+        """Return a sentence about the accuracy."""
+        if self.accuracy is None:
+            return "accuracy: cannot tell yet"
+        low, high = (round(100 * bound) for bound in self.accuracy_interval)
+        what, basis = "the labeled texts are", ""
+        if self.n_audited:
+            what, basis = "the pool is", f", from {self.n_audited} drawn at random"
+        shown = f"{100 * self.accuracy:.0f} % of {what} predicted right"
+        return f"About {shown} ({low}-{high} %){basis}"
+
+    def say_gain(self):
+        """Return what further labels add, in words."""
+        gain = "cannot tell"
+        if self.gain_from is not None:
+            gain = f"from {self.gain_from} labels on"
+        if self.gain is not None:
+            low, high = (100 * bound for bound in self.gain_interval)
+            gain = (
+                f"{100 * self.gain:+.1f} points ({low:.1f} to {high:.1f}) on the rest"
+            )
+        return f"the next {self.horizon} labels: {gain}"
+
+    def say_minutes(self):
+        """Return the time that is left, in words, or ""."""
+        if self.minutes is None:
+            return ""
+        left = "less than 1 min" if self.minutes < 1 else f"{self.minutes:.0f} min"
+        if self.minutes >= 90:
+            left = f"{int(self.minutes) // 60} h {int(self.minutes) % 60} min"
+        return f"{left} left at your pace"
+
+
+def hold_out(learner, data, rest, supervised=None, **options):
+    """Return the OutOfFold of the labels, None if it is impossible.
+
+    Its last rows are those of the labels of `data`. Rows before are labels that the
+    learner had before the session; they are never held out. `supervised` is an
+    estimator to use instead, which uses no unlabeled items.
+    """
+    n = len(data.labels)
+    if n < 2 or len(set(map(str, learner.y_labeled_))) < 2:
+        return None
+    held = np.zeros(len(learner.y_labeled_), dtype=bool)
+    held[len(held) - n :] = True
+    needs_rest = supervised is None and len(rest)
+    return out_of_fold(
+        supervised or learner.estimator,
+        learner.X_labeled_,
+        learner.y_labeled_,
+        take_rows(data.pool.X, rest) if needs_rest else None,
+        held=held,
+        seed=learner.random_state,
+        **options,
+    )
+
+
+def make_estimate(folds, n_labels, accuracy, horizon, minutes):
+    """Return the Estimate of an OutOfFold; `accuracy` is a MeanEstimate or None."""
+    held = ~np.isnan(folds.proba[:, 0])
+    gain, gain_interval = gain_of_labels(folds, horizon) or (None, None)
+    # The labels from before the session count, but are none of `n_labels`.
+    missing = n_for_gain(len(folds.classes), horizon) - len(folds.codes)
+    gain_from = n_labels + missing if missing > 0 else None
+    n_audited = 0 if accuracy is None else accuracy.n_labels
+    if accuracy is None and held.sum() >= _MIN_LABELS:
+        codes, guesses = folds.codes[held], folds.proba[held].argmax(axis=1)
+        accuracy = estimate_quality(codes, guesses).accuracy
+    value = interval = None
+    if accuracy is not None:
+        value, interval = accuracy.value, accuracy.interval
+    more = horizon, gain, gain_interval, minutes, gain_from
+    return Estimate(n_labels, value, interval, n_audited, *more)
+
+
+def minutes_left(seconds, n_left):
+    """Return the minutes for `n_left` answers at the median of `seconds`, or None."""
+    seconds = [value for value in seconds if value is not None]
+    if not seconds or n_left is None:
+        return None
+    return float(np.median(seconds)) * max(n_left, 0) / 60
+
+
+class Quality:
+    """The estimates of a session so far, in sentences.
+
+    `n_wanted` is the number of labels to reach; `until` is that of an AuditGoal, and
+    `find_widest()` returns the estimate that it is about.
+    """
+
+    def __init__(self, core, n_wanted, until, find_widest):
+        if until is not None:
+            read_goal(until)
+        self._core, self._n_wanted = core, n_wanted
+        self._until, self._find_widest = until, find_widest
+        self._distance = ""  # to the goal, in words
+        self._n_begun = -1  # labels when the last estimate began
+        self._estimate, self._classes = Estimate(0), {}
+        self._curve = []
+
+    def is_due(self, n_labels):
+        """Whether there are enough labels for another estimate."""
+        is_single = self._core.target == "single-label"
+        if not (is_single or self._until) or n_labels < _MIN_LABELS:
+            return False
+        return n_labels - self._n_begun >= max(10, n_labels // 20)
+
+    def compute(self, n_labels):
+        """Estimate anew; takes seconds."""
+        self._n_begun = n_labels
+        if self._until is not None:
+            sample, _ = self._core.queue.choose_sample(blind=True)
+            try:
+                widest = self._find_widest()
+                self._distance = describe_goal(self._until, widest, len(sample))
+            except ValueError as exc:  # such as a class that the session lacks
+                self._distance = str(exc)
+        if self._core.target != "single-label":
+            self._estimate = Estimate(n_labels)
+            return
+        self._estimate, self._classes = assess(self._core, self._n_wanted)
+        if self._estimate.n_audited:
+            accuracy = self._estimate.accuracy, self._estimate.accuracy_interval
+            self._curve.append([self._estimate.n_labels, *accuracy])
+
+    @property
+    def n_labels(self):
+        """Number of labels of the last estimate, 0 before the first."""
+        return self._estimate.n_labels
+
+    def line(self, n_labels):
+        """Return a line for a front end that has `n_labels`; it can be blank."""
+        accuracy = self._say(n_labels) if self._estimate.n_audited else ""
+        parts = accuracy, self._distance, self._estimate.say_minutes()
+        return "; ".join(filter(None, parts))
+
+    def describe(self, classes, n_labels):
+        """Return what `Desk.quality` does; `classes` are those of its state."""
+        estimate, has_audit = self._estimate, bool(self._estimate.n_audited)
+        described = []
+        for entry in classes:
+            recall, precision = self._classes.get(key_of(entry["name"]), (None, None))
+            missing = max(0, _WANTED_PER_CLASS - entry["count"])
+            name, count = entry["name"], entry["count"]
+            shares = {"recall": recall, "precision": precision}
+            described.append(
+                {"name": name, "count": count, **shares, "missing": missing}
+            )
+        return {
+            "sentence": self._say(n_labels),
+            "accuracy": estimate.accuracy if has_audit else None,
+            "interval": estimate.accuracy_interval if has_audit else None,
+            "n_labels": estimate.n_labels,
+            "n_audited": estimate.n_audited,
+            "curve": self._curve,
+            "gain": estimate.say_gain() + self._plan(),
+            "classes": described,
+        }
+
+    def _plan(self):
+        """Return how many more labels of the audit make the shares exact enough."""
+        if self._until is not None:
+            return self._distance and f"; {self._distance}"
+        queue = self._core.queue
+        sample, _ = queue.choose_sample(blind=True)
+        if len(sample) < _MIN_AUDIT or self._core.target != "single-label":
+            return ""
+        counts = Counter(map(key_of, sample.values()))
+        shares = [count / len(sample) for count in counts.values()]
+        share = min(shares, key=lambda share: abs(share - 0.5))
+        n_pool = len(queue.draws.order)
+        n = plan_labels(_HALF_WIDTH, share=share, n_pool=n_pool) - len(sample)
+        if n < 1:
+            return f"; each share is within {100 * _HALF_WIDTH:g} points"
+        more = f"{n:,} more texts drawn at random"
+        return f"; about {more}: each share within {100 * _HALF_WIDTH:g} points"
+
+    def _say(self, n_labels):
+        """Return a sentence about the pool."""
+        if self._core.target != "single-label":
+            return "The accuracy is estimated for one class per text only."
+        if self._estimate.n_audited:
+            n_before = self._estimate.n_labels
+            when = f" at {n_before} labels" if n_before < n_labels else ""
+            return f"{self._estimate.say_accuracy()}{when}"
+        return (
+            f"Too early to tell: this needs {_MIN_LABELS} labels, {_MIN_AUDIT} of them "
+            f"of texts drawn at random; there are {len(self._core.queue.audited())}."
+        )

@@ -5,14 +5,16 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from .._storage._files import write_atomic
 from .._storage._fingerprint import hash_item
+from .._tables._formats import PAIR
+from .._tables._label_studio import read_values, write_result
 from .._tables._writer import check_folder
 from .._utils._labels import is_names
 from .._utils._sklearn import check_option
 
-PAIR = ["text_1", "text_2"]
 # The id of the pool in these files, whose own ids are those of the other program.
 ID = "skactive_id"
 # Argilla names its users by UUID. This one makes a UUID of a name.
@@ -30,28 +32,38 @@ class Item:
 
 
 @dataclass(frozen=True)
-class FileAnswer:
-    """An answer in a file; a skip has no `label`; `where` names its place.
+class SourceAnswer:
+    """An answer of a person to an item, in a file or another program.
 
-    The label is a list of str if an item can have several classes.
+    Parameters
+    ----------
+    label : label or None
+        A list of str if an item can have several classes. None stands for a skip.
+    annotator : str, default=None
+        Name of the person.
+    time : str, default=""
+        Time of the answer in ISO 8601. Only the order of the times counts.
+    seconds : float, default=None
+        Time that the answer took.
+    where : str, default=""
+        Its place in a file, for errors.
+
+    See Also
+    --------
+    skactive.LabelingSession.sync : Takes over answers of another program.
+
+    Examples
+    --------
+    >>> from skactive.session import SourceAnswer
+    >>> SourceAnswer("spam", "ann", seconds=2.5).annotator
+    'ann'
     """
 
-    label: object
-    annotator: object = None
+    label: Any
+    annotator: str | None = None
     time: str = ""
     seconds: float | None = None
     where: str = ""
-
-
-@dataclass(frozen=True)
-class Mirrored:
-    """The answers to one item in another program, and its note.
-
-    `answers` holds a FileAnswer for each annotator; the label of a skip is None.
-    """
-
-    answers: tuple = ()
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,28 +108,6 @@ def list_names(label):
 # Label Studio -------------------------------------------------------------------------
 
 
-def write_result(choices, name="label", to_name="text"):
-    """Return the `result` of Label Studio for names of classes; empty without any."""
-    about = {"from_name": name, "to_name": to_name, "type": "choices"}
-    return [{**about, "value": {"choices": choices}}] if choices else []
-
-
-def read_values(result, key):
-    """Return the values in a `result` of Label Studio, dict of control to list.
-
-    Values of a region of the text are left out. The value of nested choices is the last
-    name of the path to it.
-    """
-    found = {}
-    for region in result or ():
-        value = region.get("value")
-        if isinstance(value, dict) and key in value and "start" not in value:
-            values = [value[key]] if isinstance(value[key], str) else value[key]
-            last = [x[-1] if isinstance(x, list) and x else x for x in values]
-            found.setdefault(region.get("from_name"), []).extend(last)
-    return found
-
-
 def keep_latest(answers):
     """Return the last answer of each person; a label always counts for more."""
     ranked = sorted(answers, key=lambda answer: (answer.label is not None, answer.time))
@@ -148,14 +138,14 @@ def _complete_prodigy(record, item, classes):
 
 
 def _complete_argilla(record, item, classes):
-    given = record["responses"]
+    responses = record["responses"]
     return {
         "id": str(item.id),
         **record,
         "suggestions": {},
-        "responses": {"label": given} if given else {},
+        "responses": {"label": responses} if responses else {},
         "vectors": {},
-        "status": "completed" if given else "pending",
+        "status": "completed" if responses else "pending",
     }
 
 
@@ -238,23 +228,25 @@ def _list_items(state, what):
             "programs hold texts. Export a table."
         )
     if what == "open":
-        found = {id: () for number in sorted(state.open) for id in state.open[number]}
+        answers_of = {
+            id: () for batch in sorted(state.open) for id in state.open[batch]
+        }
     else:
-        found = {
+        answers_of = {
             id: tuple(
-                FileAnswer(_spell(x.label), x.annotator, x.time, x.seconds)
+                SourceAnswer(_spell(x.label), x.annotator, x.time, x.seconds)
                 for x in answer.given
             )
             for id, answer in state.answers.items()
         }
         for id, (seq, _) in state.skipped.items():
             event = state.events[seq - 1]
-            skip = FileAnswer(None, event.get("by"), event["t"])
-            found[id] = (*found.get(id, ()), skip)
-    texts = state.pool.texts(state.pool.positions(found))
+            skip = SourceAnswer(None, event.get("by"), event["t"])
+            answers_of[id] = (*answers_of.get(id, ()), skip)
+    texts = state.pool.texts(state.pool.positions(answers_of))
     return [
         Item(id, text, answers)
-        for (id, answers), text in zip(found.items(), texts, strict=True)
+        for (id, answers), text in zip(answers_of.items(), texts, strict=True)
     ]
 
 
@@ -273,10 +265,10 @@ def _write(item, form, classes):
     fields = dict(zip(names, texts, strict=True))
     for part, cells in ((form.texts, fields), (form.about, {ID: item.id})):
         (record.setdefault(part, {}) if part else record).update(cells)
-    given = [a for a in item.answers if form.has_skips or a.label is not None]
-    written = [_write_answer(answer, item, form) for answer in given]
-    if form.names and given:
-        record[form.about][form.names] = [answer.annotator or "" for answer in given]
+    answers = [a for a in item.answers if form.has_skips or a.label is not None]
+    written = [_write_answer(answer, item, form) for answer in answers]
+    if form.names and answers:
+        record[form.about][form.names] = [answer.annotator or "" for answer in answers]
     skips = [a.annotator or "" for a in item.answers if a.label is None]
     if form.skips and skips:
         record[form.about][form.skips] = skips
@@ -358,63 +350,63 @@ def _read(record, form, names, label, where, several):
     """Return a record as an Item."""
     _check(record, dict, where, "must be an object")
     fields = _take(record, form.texts, dict, where) if form.texts else record
-    about = _take(record, form.about, dict, where, {}) if form.about else record
+    aside = _take(record, form.about, dict, where, {}) if form.about else record
     inside = f"{form.texts!r} in {where}" if form.texts else where
     texts = tuple(_take(fields, name, str, inside) for name in names)
     text = texts[0] if len(texts) == 1 else texts
-    given, places = [record], [where]
+    records, places = [record], [where]
     if form.answers:
-        given = record.get(form.answers) or []
-        if isinstance(given, dict):
-            given = _find_question(given, label, where)
-        _check(given, list, where, f"must have {form.answers!r}, a list")
+        records = record.get(form.answers) or []
+        if isinstance(records, dict):
+            records = _find_question(records, label, where)
+        _check(records, list, where, f"must have {form.answers!r}, a list")
         kind = form.answers.removesuffix("s")
-        places = [f"{kind} {number} of {where}" for number in range(1, len(given) + 1)]
-    found = [
+        places = [f"{kind} {i} of {where}" for i in range(1, len(records) + 1)]
+    answers = [
         _read_answer(answer, form, label, place, several)
-        for answer, place in zip(given, places, strict=True)
+        for answer, place in zip(records, places, strict=True)
     ]
-    people = about.get(form.names) or ()
-    if len(people) == len(found):
-        found = [
+    people = aside.get(form.names) or ()
+    if len(people) == len(answers):
+        answers = [
             answer and replace(answer, annotator=person or None)
-            for answer, person in zip(found, people, strict=True)
+            for answer, person in zip(answers, people, strict=True)
         ]
-    answers = tuple(filter(None, found))
+    answers = tuple(filter(None, answers))
     answers = keep_latest(answers) if form.times else answers
-    skips = about.get(form.skips) or ()
-    answers += tuple(FileAnswer(None, person or None) for person in skips)
-    return Item(about.get(ID), text, answers, hash_item(text))
+    skips = aside.get(form.skips) or ()
+    answers += tuple(SourceAnswer(None, person or None) for person in skips)
+    return Item(aside.get(ID), text, answers, hash_item(text))
 
 
 def _read_answer(answer, form, label, where, several):
-    """Return an answer as a FileAnswer, None for none."""
+    """Return an answer as a SourceAnswer, None for none."""
     _check(answer, dict, where, "must be an object")
     state = answer.get(form.state)
     if state not in list(form.states):
-        known = ", ".join(repr(x) for x in form.states if x is not None)
+        expected = ", ".join(repr(x) for x in form.states if x is not None)
         raise ValueError(
-            f"{where} must have {form.state!r}, one of {known}, got {state!r:.60}."
+            f"{where} must have {form.state!r}, one of {expected}, got {state!r:.60}."
         )
-    found = read_annotation(answer, where, form)
+    unlabeled = _read_person(answer, where, form)
     if not form.states[state]:
-        return found if form.states[state] is False else None
+        return unlabeled if form.states[state] is False else None
     value = _first(answer, [name.format(label) for name in form.labels])
     value = form.read([] if value is None else value, label, where)
     chosen = _read_choice(value if isinstance(value, list) else [value], where, several)
     # An empty list without a state and a person is an item that nobody has labeled.
     is_stated = form.state or any(name in answer for name in form.people)
     is_open = chosen is None or (chosen == [] and not is_stated)
-    return None if is_open else replace(found, label=chosen)
+    return None if is_open else replace(unlabeled, label=chosen)
 
 
-def read_annotation(answer, where="", form=FORMATS["label-studio"]):
-    """Return who answered, when and in how many seconds, as an unlabeled FileAnswer."""
+def _read_person(answer, where, form):
+    """Return who answered, when and how quickly, as a SourceAnswer without label."""
     person = _first(answer, form.people)
     if isinstance(person, dict):
         person = person.get("email") or person.get("id")
     time, seconds = _first(answer, form.times), answer.get(form.seconds)
-    return FileAnswer(
+    return SourceAnswer(
         None, str(person) if person else None, str(time or ""), seconds, where
     )
 

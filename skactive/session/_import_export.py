@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from .._storage._fingerprint import hash_item
-from .._tables._formats import is_untyped
+from .._tables._formats import PAIR, is_untyped
 from .._tables._reader import read_cells
 from .._tables._writer import escape, unescape, write_table
 from .._utils._format import reprs
 from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
-from ._formats import PAIR, FileAnswer, Item, Mirrored, read_format
+from ._formats import Item, SourceAnswer, read_format
 from ._manifest import read_contents
 from ._pool import assign_rows, is_id
 from ._state import read_session
@@ -50,12 +50,12 @@ def export_table(path, what, state, predictions=None, more=None):
     """Write labels or items; see `LabelingSession.export`.
 
     `predictions` holds the labels and the scores of all items, two lists, for "pool".
-    `more` holds further cells, dict of id to dict of column to cell.
+    `more(id)` returns further cells, dict of column to cell.
     """
     path, pool = Path(path).expanduser(), state.pool
     rows = list(state.answers.items())
     if what == "answers":
-        rows = [(id, given) for id, answer in rows for given in answer.given]
+        rows = [(id, one) for id, answer in rows for one in answer.given]
     elif what == "open":
         rows = [(id, None) for n in sorted(state.open) for id in state.open[n]]
     elif what == "pool":
@@ -79,13 +79,12 @@ def export_table(path, what, state, predictions=None, more=None):
     if what == "answers":
         columns["way"] = [answer.way for answer in answers]
         columns["shown"] = [answer.shown for answer in answers]
-    for name in dict.fromkeys(
-        name for cells in (more or {}).values() for name in cells
-    ):
+    cells = [more(id) for id in ids] if more else []
+    for name in dict.fromkeys(name for each in cells for name in each):
         free = name
         while free in columns:
             free = f"task_{free}"
-        columns[free] = [more.get(id, {}).get(name) for id in ids]
+        columns[free] = [each.get(name) for each in cells]
     if path.suffix.lower() == ".csv":
         columns = {name: list(map(escape, cells)) for name, cells in columns.items()}
     write_table(path, columns, suffixes=(".csv", ".jsonl", ".parquet"))
@@ -116,7 +115,7 @@ def _item_columns(pool, ids):
 
 
 def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
-    """Return the answers in a file, dict of id to Mirrored, and the unknown items.
+    """Return the answers in a file, dict of id to list, and the unknown items.
 
     `columns` are the names of the columns of ids, labels and texts, and `annotator`
     stands for one that the file does not name. Raise a ValueError if an item is unknown
@@ -132,17 +131,17 @@ def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
     else:
         items = _read_table(path, id, label, names, pool, kind)
     items = [_finish(item, annotator, read) for item in items]
-    found, unknown, changed, contradictory = {}, [], [], []
+    answers_of, unknown, changed, contradictory = {}, [], [], []
     for item, id in zip(items, _find_items(items, pool, state.answers), strict=True):
         if id is None and item.answers:
             unknown.append(item.text if item.id is None else item.id)
             changed += [item.id] * (item.id in pool)
             continue
         for answer in item.answers:
-            given = found.setdefault(id, {})
-            before = given.get(answer.annotator)
+            own = answers_of.setdefault(id, {})
+            before = own.get(answer.annotator)
             if before is None or before.label is None:
-                given[answer.annotator] = answer
+                own[answer.annotator] = answer
             elif answer.label is not None and not same_label(
                 before.label, answer.label
             ):
@@ -159,7 +158,7 @@ def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
             f"{str(path)!r} must give each item one label, got several for "
             f"{len(contradictory)}: {'; '.join(contradictory[:5])}. Keep one for each."
         )
-    return {id: Mirrored(tuple(x.values())) for id, x in found.items()}, unknown
+    return {id: list(own.values()) for id, own in answers_of.items()}, unknown
 
 
 def _finish(item, annotator, read):
@@ -227,7 +226,7 @@ def _read_session(folder):
     ids = [id for id, answer in state.answers.items() if not is_missing(answer.label)]
     contents = read_contents(folder, manifest, events, ids)
     return [
-        Item(id, None, (FileAnswer(state.answers[id].label),), content or None)
+        Item(id, None, (SourceAnswer(state.answers[id].label),), content or None)
         for id, content in zip(ids, contents, strict=True)
     ]
 
@@ -267,7 +266,7 @@ def _read_table(path, id, label, given, pool, kind):
         if item is not None:
             shown = item[0] if len(item) == 1 else item
             content = _read_content(shown, pool)
-        read.append(Item(id, shown, (FileAnswer(label),), content))
+        read.append(Item(id, shown, (SourceAnswer(label),), content))
     return read
 
 

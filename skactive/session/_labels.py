@@ -4,7 +4,6 @@ import copy
 import math
 import re
 from collections import Counter
-from contextlib import suppress
 from difflib import get_close_matches
 
 import numpy as np
@@ -76,9 +75,9 @@ class Vocabulary:
                 _check_class(label, id, self.collect(), renamed)
         new = {name for name in list_classes(labels) if isinstance(name, str)}
         if classes is None and not new <= (self._known or set()):
-            known = set(map(str, self.collect()))
-            warn_of_new_classes(labels, known, renamed)
-            self._known = known | new
+            names = set(map(str, self.collect()))
+            warn_of_new_classes(labels, names, renamed)
+            self._known = names | new
         return labels
 
     def normalize(self, labels, ids):
@@ -103,10 +102,10 @@ class Vocabulary:
     def _collect(self, state):
         if self._declared == "regression":
             return []
-        known = [state.renamed.get(name, name) for name in self._before + state.added]
+        classes = [state.renamed.get(name, name) for name in self._before + state.added]
         labels = list_classes(state.labels().values())
-        known += [name for name in labels if not isinstance(name, list)]
-        return list({repr(name): name for name in known}.values())
+        classes += [name for name in labels if not isinstance(name, list)]
+        return list({repr(name): name for name in classes}.values())
 
     def before(self):
         """Return the classes of the labels that the learner was fitted to, list."""
@@ -115,16 +114,17 @@ class Vocabulary:
 
     def check(self, name, argument, is_known=None):
         """Return the checked name of one class, which is one of the session or not."""
-        known = self.collect()
-        kind = kind_of(known[0]) if known else None
+        classes = self.collect()
+        kind = kind_of(classes[0]) if classes else None
         if is_missing(name):
             raise ValueError(f"{argument!r} must be the name of a class, got {name!r}.")
         (name,) = normalize_labels([name], [argument], kind)
         if isinstance(name, list):
             raise TypeError(f"{argument!r} must be a single label, got {name!r}.")
-        if is_known is not None and is_known != (name in known):
-            classes = f"a class of the session, {reprs(known)}"
-            expected = classes if is_known else "a new class"
+        if is_known is not None and is_known != (name in classes):
+            expected = "a new class"
+            if is_known:
+                expected = f"a class of the session, {reprs(classes)}"
             raise ValueError(f"{argument!r} must be {expected}, got {name!r}.")
         return name
 
@@ -190,34 +190,11 @@ def wrap_names(labels):
 
 def indicate(labels, classes):
     """Return lists of names as an indicator matrix (n, k) of at least two columns."""
-    place = {name: j for j, name in enumerate(classes)}
+    column = {name: j for j, name in enumerate(classes)}
     y = np.zeros((len(labels), max(2, len(classes))), dtype=np.int64)
     for row, names in zip(y, labels, strict=True):
-        row[[place[name] for name in names]] = 1
+        row[[column[name] for name in names]] = 1
     return y
-
-
-def rename_label(label, old, new):
-    """Return a label with another name for one class; in a list, each name once."""
-    if is_names(label):
-        return rename_class(label, old, new)
-    return new if not isinstance(label, list) and label == old else label
-
-
-def as_class(name, known):
-    """Return what a person typed as a class, in the type of the known classes.
-
-    A text that is none of that type stays a text, which the session refuses.
-    """
-    if not isinstance(name, str):
-        return name
-    name, kind = name.strip(), type(next(iter(known), ""))
-    looks = {str(x): x for x in ([False, True] if kind is bool else known)}
-    if name in looks or kind not in (int, float):
-        return looks.get(name, name)
-    with suppress(ValueError):
-        return kind(name)
-    return name
 
 
 def rename_class(classes, old, new):
@@ -238,8 +215,10 @@ def restore_class(classes, event, keep):
     name = event.get("removed", event.get("old"))
     if new is not None and new not in was and new in classes and not keep:
         return rename_class(classes, new, name)
-    place = was.index(name)
-    return classes if name in classes else [*classes[:place], name, *classes[place:]]
+    position = was.index(name)
+    if name in classes:
+        return classes
+    return [*classes[:position], name, *classes[position:]]
 
 
 def check_annotator(annotator):
@@ -300,11 +279,11 @@ def describe_now(estimator, data, ready=None):
     And with the texts that machines labeled, of the items of the mask `ready`.
     """
     descriptions = {}
-    for name, about in estimator.descriptions.items():
+    for name, examples in estimator.descriptions.items():
         now = data.renamed.get(name, name)
         if data.allowed is None or now in data.allowed:
-            about = [about] if isinstance(about, str) else about
-            descriptions[now] = [*descriptions.get(now, ()), *about]
+            examples = [examples] if isinstance(examples, str) else examples
+            descriptions[now] = [*descriptions.get(now, ()), *examples]
     for name in data.allowed or data.added:  # it is described by its name
         descriptions.setdefault(name, [])
     if len(descriptions) < 2:  # the others were merged or removed
@@ -320,13 +299,13 @@ def _list_texts(machines, pool, ready, classes):
     `machines` is a list of dicts of id to label. `ready` (n,) masks the items whose
     features are there; None stands for all.
     """
-    found = {}
+    rows_of = {}
     for labels in machines:
         rows = pool.positions(labels).tolist()
         for label, row in zip(labels.values(), rows, strict=True):
             if (ready is None or ready[row]) and label in classes:
-                found.setdefault(label, []).append(row)
-    return {label: as_list(take_rows(pool.X, rows)) for label, rows in found.items()}
+                rows_of.setdefault(label, []).append(row)
+    return {label: as_list(take_rows(pool.X, rows)) for label, rows in rows_of.items()}
 
 
 def normalize_labels(labels, ids, kind, classes=None, renamed=()):
@@ -379,21 +358,21 @@ def _check_class(label, id, classes, renamed):
         )
 
 
-def warn_of_new_classes(labels, known, renamed):
+def warn_of_new_classes(labels, old, renamed):
     """Warn of new classes that resemble known ones, as a typing error does.
 
     `renamed` are the new names of former classes.
     """
-    known = {label for label in known if isinstance(label, str)}
+    old = {label for label in old if isinstance(label, str)}
     names = (name for name in list_classes(labels) if isinstance(name, str))
     counts = Counter(names)
     hints = []
     for label, _ in counts.most_common():
-        if label not in known and label in renamed:
+        if label not in old and label in renamed:
             hints.append(f"{label!r} (renamed to {renamed[label]!r})")
-        elif label not in known and (close := _find_close(label, known)) is not None:
+        elif label not in old and (close := _find_close(label, old)) is not None:
             hints.append(f"{label!r} (did you mean {close!r}?)")
-        known.add(label)
+        old.add(label)
     if hints:
         shown = ", ".join(hints[:5]) + ", ..." * (len(hints) > 5)
         warn_caller(

@@ -1,4 +1,4 @@
-"""What people ask of a model: similar texts, texts of a class, and why it predicts."""
+"""What people look for: items of a list, similar texts, and why a model predicts."""
 
 import re
 from copy import copy
@@ -9,108 +9,141 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.pipeline import Pipeline
 
 from .._utils._containers import take_row, take_rows
-from .._utils._labels import key_of, marginals, predict_labels
+from .._utils._labels import key_of, list_classes, marginals, predict_labels
 from .._utils._pipelines import split_estimator
+from ._pool import fold
 
+FILTERS = ("flag", "note", "skipped", "unlabeled")
 _MOST_TEXTS = 20_000  # at random, that are searched for texts of a class
 _MOST_WORDS = 60  # that are left out in turn
 _N_NEIGHBORS = 3
 
 
-def find_similar(session, id, n):
+def keep(state, ids, label=None, by=None, only=None):
+    """Return the ids of items with a class, an annotator and a property of FILTERS."""
+    answers, tests = state.answers, []
+    if label is not None:
+        wanted = key_of(label)
+        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
+    if by is not None:
+        tests.append(lambda a: by in [one.annotator for one in a.given])
+    if tests:
+        ids = [id for id in ids if id in answers]
+        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
+    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
+    if only == "unlabeled":
+        return [id for id in ids if id not in answers]
+    return [id for id in ids if only is None or id in having[only]]
+
+
+def find_answered(state, ids, query):
+    """Return the ids whose text or label contains a string, in any case."""
+    if not query:
+        return ids
+    wanted, labels = query.casefold(), state.labels()
+    texts = state.pool.texts(state.pool.positions(ids))
+    return [
+        id
+        for id, text in zip(ids, texts, strict=True)
+        if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
+    ]
+
+
+def find_similar(core, id, n):
     """Return a class, and the ids of the unlabeled items most similar to one of it.
 
     The model predicts the class for all of them. See `Desk.similar`.
     """
-    state, model, rows = _find_candidates(session)
+    state, model, rows = _find_candidates(core)
     row = _find_row(state, id)
     X = take_rows(state.pool.X, np.concatenate([[row], rows]))
-    predicted = predict_labels(model.learner, X, model.classes, session.target, 0)
+    predicted = predict_labels(model.learner, X, model.classes, core.target, 0)
     label, *others = predicted[0]
     if id in state.answers:
         label = state.answers[id].label
     else:
-        _refuse_blind(session, id)
+        _refuse_blind(core, id)
     rows = rows[[key_of(one) == key_of(label) for one in others]]
     return label, [other for other, _ in _rank(state, model, row, rows, n)]
 
 
-def find_of_class(session, label, doubtful, n):
+def find_of_class(core, label, doubtful, n):
     """Return the ids of unlabeled items that the model takes for a class.
 
     See `Desk.more`.
     """
-    state, model, rows = _find_candidates(session)
+    state, model, rows = _find_candidates(core)
     proba, names = predict_proba(model, take_rows(state.pool.X, rows))
-    known = list(map(key_of, names))
-    if key_of(label) not in known:
+    keys = list(map(key_of, names))
+    if key_of(label) not in keys:
         raise ValueError(
             f"'label' must be a class that the model has seen, got {label!r:.100}. "
             "Label some of its texts first."
         )
-    column = known.index(key_of(label))
+    column = keys.index(key_of(label))
     own = proba[:, column]
     other = 1 - own
-    if session.target == "single-label":
+    if core.target == "single-label":
         other = np.delete(proba, column, axis=1).max(axis=1)
     order = np.argsort(np.abs(own - other) if doubtful else -own, kind="stable")
     return [state.pool.ids[row] for row in rows[order[:n]].tolist()]
 
 
-def explain(session, id):
+def explain(core, id):
     """Return what `Desk.explain` adds to an item, and "neighbors", dict."""
-    state, model = session.state, _find_model(session)
+    state, model = core.state, _find_model(core)
     row = _find_row(state, id)
-    _refuse_blind(session, id)
-    with session._lock:
+    _refuse_blind(core, id)
+    with core.lock:
         labeled = state.pool.positions([x for x in state.answers if x != id])
-    words, error, about = [], "", {}
+    explanation = {"words": [], "error": "", "neighbors": []}
     try:
         unkept = replace(model, learner=_without_cache(model.learner))
-        size, words = _weigh_words(unkept, take_row(state.pool.X, row), session.target)
-        about = {} if session.target == "regression" else {"probability": size}
+        size, words = _weigh_words(unkept, take_row(state.pool.X, row), core.target)
+        explanation["words"] = words
+        if core.target != "regression":
+            explanation["probability"] = size
     except (TypeError, ValueError, LookupError) as exc:  # such as stored features
-        error = f"Words cannot be left out: {exc}"
-    neighbors = []
+        explanation["error"] = f"Words cannot be left out: {exc}"
     if split_estimator(model.learner.estimator_)[0] is not None:
-        neighbors = _rank(state, model, row, labeled, _N_NEIGHBORS)
-    return {**about, "words": words, "error": error, "neighbors": neighbors}
+        explanation["neighbors"] = _rank(state, model, row, labeled, _N_NEIGHBORS)
+    return explanation
 
 
-def _find_model(session):
+def _find_model(core):
     """Return the newest model; raise a ValueError if it cannot tell two classes."""
-    model = session.models.newest()
+    model = core.models.newest()
     names = model.classes
     if names is None:
         names = getattr(model.learner, "classes_", ())
-    if model.learner is None or (session.target != "regression" and len(names) < 2):
+    if model.learner is None or (core.target != "regression" and len(names) < 2):
         raise ValueError("there is no prediction yet. Label some more texts.")
     return model
 
 
-def _refuse_blind(session, id):
-    if session.queue.is_blind(id):
+def _refuse_blind(core, id):
+    if core.queue.is_blind(id):
         raise ValueError(
             "nothing is predicted for this text: it is one of those drawn at random, "
             "which are answered without help."
         )
 
 
-def _find_candidates(session):
+def _find_candidates(core):
     """Return the state, the model and the positions (m,) of unlabeled items.
 
     They are in random order, have features, and are not blind.
     """
-    if session.target == "regression":
+    if core.target == "regression":
         raise TypeError("numbers have no classes. Look for texts by their words.")
-    model, rows = _find_model(session), session.queue.find_unaudited()
-    ready = session.models.find_ready()
+    model, rows = _find_model(core), core.queue.find_unaudited()
+    ready = core.models.find_ready()
     rows = (rows if ready is None else rows[ready[rows]])[:_MOST_TEXTS]
-    ids = [session.state.pool.ids[row] for row in rows.tolist()]
-    rows = rows[~np.array(session.queue.find_blind(ids), dtype=bool)]
+    ids = [core.state.pool.ids[row] for row in rows.tolist()]
+    rows = rows[~np.array(core.queue.find_blind(ids), dtype=bool)]
     if not len(rows):
         raise ValueError("no unlabeled text is left that is not for the audit.")
-    return session.state, model, rows
+    return core.state, model, rows
 
 
 def _find_row(state, id):
@@ -167,13 +200,13 @@ def _weigh_words(model, text, target):
     several classes is predicted, that the most likely one is not.
     """
     parts = [text] if isinstance(text, str) else list(text)
-    found = [
+    spans = [
         [number, *match.span()]
         for number, part in enumerate(parts)
         for match in re.finditer(r"\w+(?:['\u2019]\w+)*", part)
     ][:_MOST_WORDS]
     versions = [parts]
-    for number, start, end in found:
+    for number, start, end in spans:
         shorter = parts[number][:start] + parts[number][end:].removeprefix(" ")
         versions.append([*parts[:number], shorter or " ", *parts[number + 1 :]])
     X = [one[0] if isinstance(text, str) else tuple(one) for one in versions]
@@ -187,5 +220,5 @@ def _weigh_words(model, text, target):
             columns = [j for j, name in enumerate(names) if name in said] or columns
             proba = proba if said else 1 - proba
         first, *others = proba[:, columns].mean(axis=1).tolist()
-    words = zip(found, others, strict=True)
+    words = zip(spans, others, strict=True)
     return first, [[*word, first - other] for word, other in words]

@@ -10,11 +10,10 @@ from typing import Any
 from scipy.stats import binomtest
 
 from .._utils._containers import as_list, take_rows
-from .._utils._labels import is_missing, key_of
+from .._utils._labels import is_missing, key_of, name_now
 from .._utils._repeatable import find_stop, stopped_by
 from ..annotators import Annotator, describe_annotator
 from ..estimation import alternative_annotator_test, estimate_quality, measure_agreement
-from ._answers import name_now
 from ._evidence import as_rows
 
 _FIRST, _MOST = 16, 1024  # answers in one event of the journal
@@ -48,44 +47,46 @@ class MachineComparison:
         return f"{self.quality}; may it replace people? {self.replaces}"
 
 
-def compare(session, annotator):
+def compare(core, annotator):
     """Return a MachineComparison; see `LabelingSession.compare`."""
     name = annotator if isinstance(annotator, str) else getattr(annotator, "name", None)
-    with session._lock:
-        if name not in session.state.machines:
-            known = ", ".join(map(repr, session.state.machines)) or "none"
+    with core.lock:
+        if name not in core.state.machines:
+            names = ", ".join(map(repr, core.state.machines)) or "none"
             raise ValueError(
-                f"'annotator' must be a machine that was asked, {known}; got {name!r}. "
+                f"'annotator' must be a machine that was asked, {names}; got {name!r}. "
                 "Call annotate first."
             )
-        machine, answers = session.state.machine_labels(name), session.state.answers
-        sample, _ = session.queue.choose_sample(blind=True)
+        machine, answers = core.state.machine_labels(name), core.state.answers
+        sample, _ = core.queue.choose_sample(blind=True)
         blind = {
             id: {one.annotator: one.label for one in answer.blind}
             for id, answer in answers.items()
         }
-        known, order = [id for id in sample if id in machine], session.queue.draws.order
-        labels, classes = [sample[id] for id in known], session.known_classes
-    if session.target in ("regression", "multi-output"):
+        ids, n_pool = (
+            [id for id in sample if id in machine],
+            len(core.queue.draws.order),
+        )
+        labels, classes = [sample[id] for id in ids], core.known_classes()
+    if core.target in ("regression", "multi-output"):
         raise TypeError("compare is for classes; the labels are numbers.")
-    if not known:
+    if not ids:
         raise ValueError(
             "the audit has no blind answers to items that the machine answered. Label "
             "some more texts."
         )
-    said = [machine[id] for id in known]
-    if session.target == "multi-label":
+    said = [machine[id] for id in ids]
+    if core.target == "multi-label":
         labels, said = as_rows(labels, classes), as_rows(said, classes)
-    n_pool = len(order)
     options = {"classes": classes, "n_pool": n_pool, "cross_fitted": False}
     quality = estimate_quality(labels, said, **options)
-    found = measure_agreement(blind, 0, session.target, {name: machine})
-    pairs = {a: value for (a, b), value in found.pairs.items() if b == name}
+    agreement = measure_agreement(blind, 0, core.target, {name: machine})
+    pairs = {a: value for (a, b), value in agreement.pairs.items() if b == name}
     test = alternative_annotator_test(blind, machine)
-    return MachineComparison(quality, pairs, test, len(sample) - len(known))
+    return MachineComparison(quality, pairs, test, len(sample) - len(ids))
 
 
-def annotate(session, annotator, ids):
+def annotate(core, annotator, ids=None):
     """Record the answers of a machine; see `LabelingSession.annotate`.
 
     The event of `stopped_by`, or the end of the session, stops the requests.
@@ -95,21 +96,19 @@ def annotate(session, annotator, ids):
             "'annotator' must have a 'name' and a method 'annotate', got "
             f"{annotator!r}. See skactive.annotators.Annotator."
         )
-    name, state, stop = annotator.name, session.state, find_stop()
-    with session._lock:
-        session._journal.sync()
-        session._stops.add(stop)
-        known = [*state.answers.values()]
-        if any(one.annotator == name for answer in known for one in answer.given):
+    name, state, stop = annotator.name, core.state, find_stop()
+    with core.lock:
+        core.journal.sync()
+        core.stops.add(stop)
+        if any(one.annotator == name for one in state.list_answers()):
             raise ValueError(
                 f"'annotator' must have a name that no person has, got {name!r}. "
                 "Pass another name."
             )
         pool = state.pool
         ids = list(pool.ids) if ids is None else pool.read_ids(ids, name="items")
-        done = state.machines.get(name, {})
-        if state.asks_same(name, describe_annotator(annotator)):
-            ids = [id for id in ids if done.get(id, (None,))[0] is None]
+        earlier = state.find_machine_answers(name, describe_annotator(annotator))
+        ids = [id for id in ids if earlier.get(id, (None,))[0] is None]
     if hasattr(annotator, "check_limits"):
         annotator.check_limits(_take_texts(state.pool, ids))
     n_refused, n_done, size = 0, 0, _FIRST
@@ -119,19 +118,17 @@ def annotate(session, annotator, ids):
         with stopped_by(stop):
             pairs = _check_answers(annotator, texts)
         settings = describe_annotator(annotator)
-        with session._lock:
-            session._journal.sync()
+        with core.lock:
+            core.journal.sync()
             said, scores = zip(*pairs, strict=True)
-            labels = [_read(session, *one) for one in zip(part, said, strict=True)]
-            n_refused += sum(not is_missing(label) for label in said)
-            n_refused -= sum(label is not None for label in labels)
-            done = (
-                state.machines.get(name, {}) if state.asks_same(name, settings) else {}
-            )
+            labels = [_read(core, *one) for one in zip(part, said, strict=True)]
+            refused = [x for x, y in zip(said, labels, strict=True) if y is None]
+            n_refused += sum(not is_missing(label) for label in refused)
+            earlier = state.find_machine_answers(name, settings)
             rows = zip(part, labels, scores, strict=True)
-            rows = [row for row in rows if row[0] not in done or row[1] is not None]
+            rows = [row for row in rows if row[0] not in earlier or row[1] is not None]
             if rows:
-                _record(session, name, rows, settings)
+                _record(core, name, rows, settings)
         n_done += len(part)
         if time.monotonic() - start < _QUICK:
             size = min(2 * size, _MOST)
@@ -144,11 +141,11 @@ def annotate(session, annotator, ids):
     return n_done
 
 
-def _record(session, name, rows, settings):
+def _record(core, name, rows, settings):
     """Record rows of id, label and confidence, and the settings if they are new."""
     ids, labels, scores = map(list, zip(*rows, strict=True))
-    is_new = session.state.machine_settings.get(name) != settings
-    session._journal.record(
+    is_new = core.state.machine_settings.get(name) != settings
+    core.journal.record(
         "annotate",
         machine=True,
         by=name,
@@ -157,10 +154,10 @@ def _record(session, name, rows, settings):
         confidences=scores if any(x is not None for x in scores) else None,
         settings=settings if is_new else None,
     )
-    session.models.prepare()
+    core.models.prepare()
 
 
-def annotate_later(session, annotator, failures, stop):
+def annotate_later(core, annotator, failures, stop):
     """Have a machine answer in a thread, which adds why it failed to a list.
 
     The event `stop` ends its requests.
@@ -169,7 +166,7 @@ def annotate_later(session, annotator, failures, stop):
     def work():
         try:
             with stopped_by(stop):
-                session.annotate(annotator)
+                annotate(core, annotator)
         except Exception as exc:  # shown by the front ends
             if not stop.is_set():
                 failures.append(f"the machine stopped: {type(exc).__name__}: {exc}")
@@ -199,26 +196,26 @@ def _check_answers(annotator, texts):
     return [(label, None if x is None else float(x)) for label, x in pairs]
 
 
-def _read(session, id, label):
+def _read(core, id, label):
     """Return a label as the session allows it, or None."""
     if is_missing(label):
         return None
     try:
-        label = name_now(label, session.state.renamed)
-        return session._vocabulary.normalize([label], [id])[0]
+        label = name_now(label, core.state.renamed)
+        return core.vocabulary.normalize([label], [id])[0]
     except (ValueError, TypeError):
         return None
 
 
-def compare_suggestions(labels, session):
+def compare_suggestions(core, labels):
     """Return how often labels agree with machines, with a 95 % interval; or None.
 
     Items that are blind do not count: the numbers would tell what a machine said.
     """
-    state = session.state
+    state = core.state
     if not state.machines:
         return None
-    blind = zip(labels, session.queue.find_blind(labels), strict=True)
+    blind = zip(labels, core.queue.find_blind(labels), strict=True)
     pairs = [(labels[id], state.find_machine(id)[0]) for id, no in blind if not no]
     pairs = [pair for pair in pairs if pair[1] is not None]
     if not pairs:

@@ -32,7 +32,30 @@ HASHES = "pool.npy"
 
 
 class PoolChangedError(ValueError):
-    """A pool lacks labeled items of its session; `fault` says which."""
+    """A pool lacks labeled items of its session, or they changed.
+
+    :class:`skactive.LabelingSession` raises it.
+
+    Attributes
+    ----------
+    fault : str
+        What is missing or changed.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.session import PoolChangedError
+    >>> learner, folder = ActiveLearner(LogisticRegression()), mkdtemp()
+    >>> with LabelingSession(learner, ["good", "bad"], folder) as session:
+    ...     session.tell(0, "yes", unasked=True)
+    >>> try:
+    ...     LabelingSession(learner, ["very good", "bad"], folder)
+    ... except PoolChangedError as error:
+    ...     print(error.fault)
+    1 labeled items are missing or changed: 0
+    """
 
     fault = ""
 
@@ -65,11 +88,11 @@ def begin_or_resume(
 
 def _check_opening(journal, learner, target):
     """Refuse another target than that of the session; warn of another seed."""
-    known = journal.manifest.get("target")
-    if None not in (known, target) and known != target:
+    declared = journal.manifest.get("target")
+    if None not in (declared, target) and declared != target:
         raise ValueError(
             f"'multi_label' must be that of the session in {journal.folder!r}, "
-            f"which is {known}, got {target}. Leave it out."
+            f"which is {declared}, got {target}. Leave it out."
         )
     seed, stored = learner.random_state, journal.manifest["base_seed"]
     if isinstance(seed, Integral) and base_seed(seed) != stored:

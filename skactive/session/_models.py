@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._utils._containers import NothingToAskError, drop_known_texts, take_rows
-from .._utils._labels import same_label
+from .._utils._labels import name_now, same_label
 from .._utils._pipelines import (
     computes_features,
     has_descriptions,
@@ -42,11 +42,6 @@ class Models:
         self._trainer = BackgroundTrainer(
             lambda data: train(base, data, encoder and encoder.find_ready())
         )
-
-    @property
-    def target(self):
-        """The target of the session."""
-        return self._vocabulary.target
 
     @property
     def estimator(self):
@@ -313,9 +308,9 @@ def train(base, data, ready=None):
     has_labels, unlabeled = hasattr(learner, "X_labeled_"), {}
     describes = has_descriptions(getattr(learner, "estimator", None))
     if takes_unlabeled(getattr(learner, "estimator", None)):
-        rest = _find_rest(data, ready)
-        if len(rest):
-            unlabeled["X_unlabeled"] = take_rows(data.pool.X, rest)
+        unlabeled_rows = _find_rest(data, ready)
+        if len(unlabeled_rows):
+            unlabeled["X_unlabeled"] = take_rows(data.pool.X, unlabeled_rows)
     if describes and not has_labels:
         learner.fit([], [], **unlabeled)
     elif has_labels:
@@ -361,17 +356,17 @@ def _name_before(y, data):
         rows = [[name] for name in y.tolist()]
     else:
         rows = [[data.columns[j] for j in np.flatnonzero(row)] for row in y]
-    return [[data.renamed.get(name, name) for name in row] for row in rows]
+    return [name_now(row, data.renamed) for row in rows]
 
 
 def _find_rest(data, ready):
     """Return the positions of the unlabeled items of the mask `ready`."""
     n = len(data.pool)
-    rest = np.full(n, ready is None)
+    is_unlabeled = np.full(n, ready is None)
     if ready is not None:  # the pool may have grown since, or before
-        rest[: len(ready)] = ready[:n]
-    rest[data.pool.positions(data.labels)] = False
-    return np.flatnonzero(rest)
+        is_unlabeled[: len(ready)] = ready[:n]
+    is_unlabeled[data.pool.positions(data.labels)] = False
+    return np.flatnonzero(is_unlabeled)
 
 
 def choose(learner, X, n, free, find_id):
@@ -388,8 +383,8 @@ def choose(learner, X, n, free, find_id):
         # undone since the learner was trained.
         return np.flatnonzero(free)[:n]
     if np.size(picks) < n:
-        known = getattr(learner, "X_labeled_", None)
-        n = min(n, len(drop_known_texts(X, np.flatnonzero(free), known)))
+        taught = getattr(learner, "X_labeled_", None)
+        n = min(n, len(drop_known_texts(X, np.flatnonzero(free), taught)))
     name = getattr(learner, "strategy", learner)
     name = name if isinstance(name, str) else repr(name)
     picks = check_picks(picks, n, len(free), name)

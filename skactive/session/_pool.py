@@ -354,13 +354,13 @@ def find_moves(before, pool, labeled, others):
             raise ValueError("; ".join(faults) + hint)
         return {id: None for id in others if id not in pool}
     contents, index = before[:, 1], pool.by_content()
-    found = _match_contents(contents, pool, index, labeled)
-    if lost := [id for id in labeled if id not in found]:
+    now_at = _match_contents(contents, pool, index, labeled)
+    if lost := [id for id in labeled if id not in now_at]:
         raise ValueError(
             f"{len(lost)} labeled items are missing or changed: {reprs(lost)}"
         )
-    rest = _match_contents(contents, pool, index, others, set(found.values()))
-    moves = {**found, **{id: rest.get(id) for id in others}}
+    others_at = _match_contents(contents, pool, index, others, set(now_at.values()))
+    moves = {**now_at, **{id: others_at.get(id) for id in others}}
     return {id: now for id, now in moves.items() if id != now}
 
 
@@ -384,7 +384,7 @@ def _match_contents(contents, pool, index, ids, taken=()):
         for id in ids
         if id in pool and id not in taken and pool.contents[id] == contents[id]
     }
-    found = {id: id for id in stayed}
+    now_at = {id: id for id in stayed}
     free = {}
     for id in ids:
         if id in stayed:
@@ -396,8 +396,8 @@ def _match_contents(contents, pool, index, ids, taken=()):
                 p for p in copies if p not in stayed and p not in taken
             )
         if free[content]:
-            found[id] = free[content].popleft()
-    return found
+            now_at[id] = free[content].popleft()
+    return now_at
 
 
 def renumber(events):
@@ -421,10 +421,10 @@ def renumber(events):
 
 def _rename(event, now):
     ids = [now.get(id, id) for id in event["ids"]]
-    kept = [i for i, id in enumerate(ids) if id is not None]
-    event = {**event, "ids": [ids[i] for i in kept]}
+    present = [i for i, id in enumerate(ids) if id is not None]
+    event = {**event, "ids": [ids[i] for i in present]}
     for name in {"labels", "seconds", "shown", "confidences"} & event.keys():
-        event[name] = [event[name][i] for i in kept]
+        event[name] = [event[name][i] for i in present]
     for name in {"audit", "second"} & event.keys():
         moved = [now.get(id, id) for id in event[name]]
         event[name] = [id for id in moved if id is not None]
@@ -438,19 +438,19 @@ def assign_rows(rows, pool, preferred):
     decides; otherwise the content does, and the id only among copies of it. Of copies
     that no id distinguishes, those in `preferred` are first.
     """
-    found = [
+    ids = [
         id if id in pool and pool.agrees(id, content) else None for id, content in rows
     ]
-    taken, index = set(found), None
+    taken, index = set(ids), None
     for i, (_, content) in enumerate(rows):
-        if found[i] is None and content is not None:
+        if ids[i] is None and content is not None:
             index = index or pool.by_content()
             copies = [pool.ids[position] for position in index.get(content)]
             free = [id for id in copies if id not in taken] or copies
             if free:
-                found[i] = next((id for id in free if id in preferred), free[0])
-                taken.add(found[i])
-    return found
+                ids[i] = next((id for id in free if id in preferred), free[0])
+                taken.add(ids[i])
+    return ids
 
 
 def find_taught(pool, contents):
@@ -501,8 +501,8 @@ class Ids:
         """Return the positions of known ids, ndarray of int."""
         if isinstance(self.values, range):
             is_position = self.values == range(len(self.values))
-            found = ids if is_position else map(self.values.index, ids)
-            return np.fromiter(found, dtype=np.intp)
+            positions = ids if is_position else map(self.values.index, ids)
+            return np.fromiter(positions, dtype=np.intp)
         ids = list(ids)
         if self._index is not None:
             self._search([id for id in ids if id not in self._found])

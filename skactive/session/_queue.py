@@ -33,10 +33,8 @@ class Options:
                 "'settle' must be 'latest', 'majority' or the name of an annotator, "
                 f"got {self.settle!r}."
             )
-        for name, value in (
-            ("overlap", self.overlap),
-            ("max_similarity", self.max_similarity or 0.0),
-        ):
+        shares = {"overlap": self.overlap, "max_similarity": self.max_similarity or 0.0}
+        for name, value in shares.items():
             is_number = isinstance(value, Real) and not isinstance(value, bool)
             if not is_number or not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name!r} must be from 0 to 1, got {value!r}.")
@@ -256,16 +254,16 @@ class Queue:
         state = self._state
         if not self._options.overlap:
             return []
-        found = []
+        ids = []
         for id, queried in state.queried.items():
-            given = state.answers[id].given if id in state.answers else ()
-            people = {*queried, *(answer.annotator for answer in given)}
+            answers = state.answers[id].given if id in state.answers else ()
+            people = {*queried, *(answer.annotator for answer in answers)}
             if len(people) == 1 and annotator not in people:
                 (first,) = people
-                if given or state.waits_for(id, first):
-                    found.append(id)
-        shared = self.draws.shared[state.pool.positions(found)]
-        return [id for id, chosen in zip(found, shared, strict=True) if chosen]
+                if answers or state.waits_for(id, first):
+                    ids.append(id)
+        shared = self.draws.shared[state.pool.positions(ids)]
+        return [id for id, chosen in zip(ids, shared, strict=True) if chosen]
 
     # The audit ------------------------------------------------------------------------
 
@@ -289,13 +287,13 @@ class Queue:
             dict(zip(pool.first_copies(pool.positions(ids)).tolist(), ids, strict=True))
             for ids in (state.answers, state.skipped)
         )
-        found = []
+        ids = []
         for position in map(int, self.draws.order):
             if position in answered:
-                found.append(answered[position])
+                ids.append(answered[position])
             elif position not in skipped:
                 break
-        return found
+        return ids
 
     def choose_sample(self, blind):
         """Return the labels of the sample, dict of id, and the ids that are left out.
@@ -311,8 +309,8 @@ class Queue:
                 sample = [id for id in sample if self._is_drawn(id)]
             labels = {}
             for id in sample:
-                if given := answers[id].blind:
-                    labels[id] = settle(given, self._state.settle).label
+                if blind_answers := answers[id].blind:
+                    labels[id] = settle(blind_answers, self._state.settle).label
                 elif not blind:
                     labels[id] = answers[id].label
             return labels, [id for id in sample if id not in labels]
@@ -329,10 +327,10 @@ class Queue:
         count, is_first = n, True
         while True:
             picks = self._models.choose(learner, count, free, self.draws.order).tolist()
-            kept = self._drop_similar(learner, picks, fixed)
-            if len(kept) >= n or len(picks) == free.sum() or len(picks) < count:
-                return kept[:n]
-            free[np.setdiff1d(picks, kept)] = False
+            distinct = self._drop_similar(learner, picks, fixed)
+            if len(distinct) >= n or len(picks) == free.sum() or len(picks) < count:
+                return distinct[:n]
+            free[np.setdiff1d(picks, distinct)] = False
             if not is_first:  # many copies: look further at once
                 count *= 2
             is_first = False
@@ -350,11 +348,11 @@ class Queue:
         if self._front is None:
             self._front = fit_front(learner.estimator, self._state.pool.X)
         similar = cosine_similarity(self._front.transform(rows)) > limit
-        kept = list(range(len(fixed)))
+        chosen = list(range(len(fixed)))
         for i in range(len(fixed), len(similar)):
-            if not similar[i, kept].any():
-                kept.append(i)
-        return [picks[i - len(fixed)] for i in kept[len(fixed) :]]
+            if not similar[i, chosen].any():
+                chosen.append(i)
+        return [picks[i - len(fixed)] for i in chosen[len(fixed) :]]
 
 
 def _seeded_for(learner, number):

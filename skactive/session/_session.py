@@ -1,9 +1,6 @@
 """A labeling session: ask people for labels, and keep every answer."""
 
-import threading
-import weakref
-from collections.abc import Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -19,24 +16,17 @@ from ..estimation import (
     measure_agreement,
 )
 from ..simulation import Run
-from ._answers import Answers
-from ._evidence import assess, find_prevalence, find_quality
-from ._formats import export_format
+from ._answers import Difference
+from ._core import open_core
+from ._doubts import find_doubtful
+from ._evidence import Estimate, assess, find_prevalence, find_quality
+from ._formats import SourceAnswer, export_format
 from ._import_export import ImportedLabels, export_table
-from ._insights import Estimate, find_doubtful
-from ._journal import Journal
-from ._labels import (
-    Vocabulary,
-    check_annotator,
-    check_classes,
-    describe_classes,
-    find_declared,
-)
 from ._machine import MachineComparison, annotate, compare
-from ._manifest import begin_or_resume, record_pool
-from ._models import Models, check_refit
+from ._manifest import record_pool
+from ._models import Model, check_refit
 from ._pool import Batch, Pool
-from ._queue import Options, Queue
+from ._queue import Options
 from ._state import list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new", "added", "removed")
@@ -131,6 +121,10 @@ class LabelingSession:
         regressor.
     audited : list of ids
         The answered part of the audit, a simple random sample of the pool.
+    has_audit : bool
+        Whether there is an audit, so that shares can be estimated; see `audit_every`.
+    open_batches : list of Batch
+        The batches of `ask` that wait for answers, with their remaining items.
     skipped : list of ids
         Items that were skipped.
     flags : list of ids
@@ -141,8 +135,15 @@ class LabelingSession:
         All items, in the order of the pool.
     learner : ActiveLearner
         The current model. With `refit=True` it is trained on all labels.
+    newest_model : Model
+        The newest model that is trained, without training one or waiting: its
+        `learner`, None before the first; `classes`, the names of its columns if labels
+        are lists of names; and `seq`, the event up to which it knows the labels.
+    encoded : float
+        Share of the pool whose features were computed or failed, from 0 to 1; below 1
+        only with `encode`.
     model_age : int
-        Number of items whose current label the model was not trained on.
+        Number of items whose current label the newest model was not trained on.
     run : Run
         The answers so far as rounds, for stopping rules.
     folder : str
@@ -152,9 +153,10 @@ class LabelingSession:
     ------
     LockedError
         If the session is open elsewhere: a `RuntimeError` that names the process.
+    PoolChangedError
+        If a labeled item is missing from the pool or an item changed: a `ValueError`.
     ValueError
-        If a labeled item is missing from the pool or an item changed, ids are not
-        unique, or a file is damaged or missing. The error names it.
+        If ids are not unique, or a file is damaged or missing. The error names it.
     FileExistsError
         If the folder holds something else.
     OSError
@@ -190,9 +192,6 @@ class LabelingSession:
     - ``lock``, ``lock.holder``: the lock of the folder, and its process, machine and
       time. If the disk does not support ``flock``, a process that was killed on another
       machine leaves ``lock``; delete it then.
-
-    The attributes `state`, `models` and `queue` are for the front ends of this package,
-    and change without notice.
 
     Neither items nor models are in the folder. A model is a function of the base seed
     and of the journal up to a line, and an "ask" records the last line that its model
@@ -263,64 +262,36 @@ class LabelingSession:
         check_path("folder", folder)
         if n_labels is not None:
             check_count("n_labels", n_labels)
-        self._n_labels = n_labels
-        descriptions, classes = check_classes(classes)
-        target = find_declared(learner, multi_label, classes)
-        options = Options(settle, overlap, audit_every, max_similarity)
-        self._annotator = check_annotator(annotator)
-        pool = Pool(X_pool, ids)
-        self._bar: Any = None
-        self.models: Any = None
-        self._stops: Any = weakref.WeakSet()  # events that end requests of machines
-        # The lock of the journal guards the state. Training and choosing hold only
-        # `_choosing`, so that answers need not wait for them. `_choosing` is always
-        # acquired first.
-        self._choosing = threading.RLock()
-        journal = self._journal = Journal(folder)
-        self._lock = journal.lock
-        try:
-            manifest = journal.manifest
-            learner, about = describe_classes(learner, descriptions, manifest, target)
-            known = {"target": target, "descriptions": about}
-            begin_or_resume(journal, pool, learner, classes, options, **known)
-            self.state = journal.state
-            self._vocabulary = words = Vocabulary(journal, learner, target)
-            self._answers = Answers(journal, words)
-            self.models = Models(journal, learner, words, refit, encode)
-            self.queue = Queue(journal, learner, self.models, self._choosing, options)
-            self.models.prepare()
-            verbose = int(verbose) if isinstance(verbose, bool) else verbose
-            if check_count("verbose", verbose, least=0):
-                self._show_bar(n_labels or len(pool))
-        except BaseException:
-            self.close()
-            raise
+        verbose = int(verbose) if isinstance(verbose, bool) else verbose
+        check_count("verbose", verbose, least=0)
+        self._core = open_core(
+            learner,
+            Pool(X_pool, ids),
+            folder,
+            Options(settle, overlap, audit_every, max_similarity),
+            refit=refit,
+            encode=encode,
+            annotator=annotator,
+            classes=classes,
+            multi_label=multi_label,
+        )
+        self._lock, self._state = self._core.lock, self._core.state
+        self._n_labels, self._bar = n_labels, None
+        if verbose:
+            self._show_bar(n_labels or len(self._state.pool))
 
     def _show_bar(self, total):
         """Show a progress bar of the labels, with the age of the model."""
         from tqdm import tqdm
 
-        n_labels = len(self.state.answers)
+        n_labels = len(self._state.answers)
         self._bar = tqdm(desc="labels", total=total, initial=n_labels, unit="label")
 
         def update():
-            self._bar.n = len(self.state.answers)
-            self._bar.set_postfix(model_age=self.models.age())
+            self._bar.n = len(self._state.answers)
+            self._bar.set_postfix(model_age=self._core.models.age())
 
-        self._journal.then = update
-
-    @contextmanager
-    def _recording(self, nothing="Nothing was recorded."):
-        """Hold the lock while something is recorded; an error says that it was not."""
-        with self._lock:
-            self._journal.sync()
-            try:
-                yield self._answers
-            except (ValueError, TypeError) as exc:
-                if not str(exc).endswith(nothing):
-                    exc.args = (f"{exc} {nothing}",)
-                raise
-            self.models.prepare()
+        self._core.journal.then = update
 
     # Queries --------------------------------------------------------------------------
 
@@ -364,7 +335,7 @@ class LabelingSession:
             If the disk fails. Nothing was then asked; the next call asks for the same.
         """
         n_queries = check_n_queries(n_queries, None)
-        return self.queue.ask(n_queries, self._who(annotator), refit)
+        return self._core.queue.ask(n_queries, self._core.who(annotator), refit)
 
     def add(self, items: Any, ids: Sequence[str | int] | None = None) -> list[Any]:
         """Add items to the pool; they can be asked from now on.
@@ -394,13 +365,14 @@ class LabelingSession:
         OSError
             If the disk is full or fails. Nothing was then added; repeat the call.
         """
-        with self._choosing, self._recording("Nothing was added."):
-            n, grown = len(self.state.pool), self.state.pool.extended(items, ids)
-            record_pool(self._journal, grown)
-            self.state.pool = grown
-            self._journal.sync()
-            self.queue.follow_pool()
-            self.models.follow_pool()
+        core, state = self._core, self._state
+        with core.choosing, core.recording("Nothing was added."):
+            n, grown = len(state.pool), state.pool.extended(items, ids)
+            record_pool(core.journal, grown)
+            state.pool = grown
+            core.journal.sync()
+            core.queue.follow_pool()
+            core.models.follow_pool()
             return list(grown.ids[n:])
 
     def refit(self) -> Self:
@@ -410,16 +382,17 @@ class LabelingSession:
         -------
         self : LabelingSession
         """
-        with self._choosing:
-            with self._lock:
-                self._journal.sync()
-                if not self.state.answers:
+        core = self._core
+        with core.choosing:
+            with core.lock:
+                core.journal.sync()
+                if not core.state.answers:
                     raise ValueError("there is no label to train on. Tell one first.")
-            model = self.models.train_now()
-            with self._lock:
-                self._journal.sync()
-                self._journal.record("refit", model=model.seq)
-                self.models.use(model)
+            model = core.models.train_now()
+            with core.lock:
+                core.journal.sync()
+                core.journal.record("refit", model=model.seq)
+                core.models.use(model)
         return self
 
     # Answers --------------------------------------------------------------------------
@@ -481,9 +454,9 @@ class LabelingSession:
         UserWarning
             If a label is a new class that resembles a known one.
         """
-        with self._recording() as answers:
+        with self._core.recording() as answers:
             options = {"unasked": unasked, "seconds": seconds, "shown": shown}
-            answers.tell(ids, labels, self._who(annotator), **options)
+            answers.tell(ids, labels, self._core.who(annotator), **options)
 
     def skip(
         self, ids: Any, *, unasked: bool = False, annotator: str | None = None
@@ -499,8 +472,8 @@ class LabelingSession:
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
         """
-        with self._recording() as answers:
-            answers.skip(ids, self._who(annotator), unasked)
+        with self._core.recording() as answers:
+            answers.skip(ids, self._core.who(annotator), unasked)
 
     def release(self, ids: Any = None, *, annotator: str | None = None) -> None:
         """Return open items to the pool; they may be asked again.
@@ -515,8 +488,8 @@ class LabelingSession:
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
         """
-        with self._recording() as answers:
-            answers.release(ids, self._who(annotator))
+        with self._core.recording() as answers:
+            answers.release(ids, self._core.who(annotator))
 
     def withdraw(self, ids: Any, *, annotator: str | None = None) -> None:
         """Remove the answers of an annotator to items, as if they were never given.
@@ -536,8 +509,8 @@ class LabelingSession:
             If the annotator neither labeled nor skipped an item. Nothing was then
             recorded.
         """
-        with self._recording() as answers:
-            answers.withdraw(ids, self._who(annotator))
+        with self._core.recording() as answers:
+            answers.withdraw(ids, self._core.who(annotator))
 
     def undo(self, *, annotator: str | None = None) -> dict[str, Any]:
         """Undo the last event by which an annotator changed answers.
@@ -566,9 +539,9 @@ class LabelingSession:
         ValueError
             If there is nothing to undo.
         """
-        with self._recording() as answers:
-            last = answers.undo(self._who(annotator))
-            self.queue.show_again(last.get("ids", ()))
+        with self._core.recording() as answers:
+            last = answers.undo(self._core.who(annotator))
+            self._core.queue.show_again(last.get("ids", ()))
         return {key: last[key] for key in _UNDONE if key in last}
 
     def add_class(self, name: Any, *, annotator: str | None = None) -> None:
@@ -591,8 +564,8 @@ class LabelingSession:
         TypeError
             If the class is of another kind than the others.
         """
-        with self._recording() as answers:
-            answers.add_class(name, self._who(annotator))
+        with self._core.recording() as answers:
+            answers.add_class(name, self._core.who(annotator))
 
     def rename_class(self, old: Any, new: Any, *, annotator: str | None = None) -> None:
         """Rename a class, or merge it with another one if that has the new name.
@@ -616,8 +589,8 @@ class LabelingSession:
         TypeError
             If `new` is of another kind than the other classes.
         """
-        with self._recording() as answers:
-            answers.rename_class(old, new, self._who(annotator))
+        with self._core.recording() as answers:
+            answers.rename_class(old, new, self._core.who(annotator))
 
     def flag(
         self, ids: Any, flag: bool = True, *, annotator: str | None = None
@@ -640,8 +613,8 @@ class LabelingSession:
         TypeError
             If `flag` is neither True nor False.
         """
-        with self._recording() as answers:
-            answers.flag(ids, flag, self._who(annotator))
+        with self._core.recording() as answers:
+            answers.flag(ids, flag, self._core.who(annotator))
 
     def note(self, id: str | int, text: str, *, annotator: str | None = None) -> None:
         """Write a note on an item; it replaces the previous one, see `notes`.
@@ -662,8 +635,8 @@ class LabelingSession:
         TypeError
             If `text` is not a str.
         """
-        with self._recording() as answers:
-            answers.note(id, text, self._who(annotator))
+        with self._core.recording() as answers:
+            answers.note(id, text, self._core.who(annotator))
 
     def annotate(self, annotator: Any, items: Sequence[str | int] | None = None) -> int:
         """Record the answers of a machine, apart from the labels.
@@ -707,7 +680,7 @@ class LabelingSession:
         Answers are recorded in parts, the first of 16 and none above 1,024. Other
         threads can record labels meanwhile.
         """
-        return annotate(self, annotator, items)
+        return annotate(self._core, annotator, items)
 
     def import_labels(
         self,
@@ -782,10 +755,77 @@ class LabelingSession:
         ``multi_label=True`` to import such files.
         """
         check_bool("ignore_unknown", ignore_unknown)
-        with self._recording() as answers:
-            return answers.import_file(
-                path, (id, label, text), format, self._who(annotator), ignore_unknown
-            )
+        with self._core.recording() as answers:
+            who, columns = self._core.who(annotator), (id, label, text)
+            return answers.import_file(path, columns, format, who, ignore_unknown)
+
+    def sync(
+        self,
+        answers: Mapping[str | int, Sequence[SourceAnswer]],
+        source: str,
+        *,
+        notes: Mapping[str | int, str] | None = None,
+    ) -> Difference:
+        """Make the answers from another program those that it has now.
+
+        For a bridge to a program where people label. It reads the answers there from
+        time to time and passes all those to an item at once. What is new or changed is
+        recorded, and what is gone is withdrawn. Other answers of the session stay.
+
+        Parameters
+        ----------
+        answers : dict of id to sequence of SourceAnswer
+            All answers to some items; an empty sequence if there are none any more. Of
+            several by a person, the last one counts, and a label more than a skip. A
+            skip counts if the item has no label. Former names of classes are
+            understood.
+        source : str
+            Name of the program. It is recorded with its answers.
+        notes : dict of id to str, default=None
+            Notes on these items. An item that is not in it loses a note of the program.
+
+        Returns
+        -------
+        difference : Difference
+            What was recorded: `told`, `changed` (pairs of id and answer), `withdrawn`,
+            `skipped` (pairs of id and annotator) and `notes` (pairs of id and text);
+            and `refused`, triples of id, answer and error, for labels that the session
+            does not allow. It is false if nothing was recorded.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown, or there is a note on an item that is not in `answers`.
+            Nothing was then recorded.
+        TypeError
+            If `answers` is no dict of lists of SourceAnswer, `notes` no dict, or
+            `source` no str.
+
+        Notes
+        -----
+        What people saw there before they answered is unknown, unless an item is
+        reserved for the audit; see `is_blind`. Other answers do not count in estimates
+        unless these are called with ``blind=False``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skactive import ActiveLearner, LabelingSession
+        >>> from skactive.session import SourceAnswer
+        >>> learner = ActiveLearner(LogisticRegression())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with LabelingSession(learner, [[0.0], [1.0]], folder) as session:
+        ...         there = {0: [SourceAnswer("cold", "ann")], 1: []}
+        ...         first = session.sync(there, "another program")
+        ...         there = {0: [], 1: [SourceAnswer("warm", "ann")]}
+        ...         second = session.sync(there, "another program")
+        ...         print(session.labels, second.withdrawn)
+        {1: 'warm'} [(0, 'ann')]
+        """
+        core = self._core
+        with core.recording() as recorder:
+            return recorder.sync(answers, source, notes, core.queue.is_reserved)
 
     # What is known --------------------------------------------------------------------
 
@@ -793,7 +833,7 @@ class LabelingSession:
     @synchronized
     def labels(self) -> dict[str | int, Any]:
         """The current labels, dict of id to label."""
-        return self.state.labels()
+        return self._state.labels()
 
     @property
     @synchronized
@@ -802,33 +842,32 @@ class LabelingSession:
 
         ``pandas.DataFrame(answers).T`` is a table with a column for each annotator.
         """
+        answers_of = self._state.answers_of
         return {
-            id: {given.annotator: given.label for given in answer.given}
-            for id, answer in self.state.answers.items()
+            id: {annotator: one.label for annotator, one in answers_of(id).items()}
+            for id in self._state.answers
         }
 
     @property
     @synchronized
     def machine_answers(self) -> dict[str, dict[str | int, Any]]:
         """The labels by each machine, dict of name to dict of id to label."""
-        return {name: self.state.machine_labels(name) for name in self.state.machines}
+        return {name: self._state.machine_labels(name) for name in self._state.machines}
 
     @property
     def classes(self) -> list[Any] | None:
         """The allowed labels, list; None allows any."""
-        return self.state.classes
+        return self._state.classes
 
     @property
-    @synchronized
     def target(self) -> str:
         """The target: "single-label", "multi-label", "regression" or "multi-output"."""
-        return self._vocabulary.target
+        return self._core.target
 
     @property
-    @synchronized
     def known_classes(self) -> list[Any]:
         """The classes, list; without `classes`, those of the learner and the labels."""
-        return list(self._vocabulary.collect())
+        return self._core.known_classes()
 
     @property
     @synchronized
@@ -841,37 +880,57 @@ class LabelingSession:
         sample of the texts that can be labeled. New texts of a grown pool have random
         places in the order. Empty until the audit has drawn an item.
         """
-        return self.queue.audited()
+        return self._core.queue.audited()
+
+    @property
+    def has_audit(self) -> bool:
+        """Whether there is an audit: texts of the pool that it can draw."""
+        return bool(self._core.queue.draws.reserved.any())
 
     @property
     @synchronized
     def flags(self) -> list[str | int]:
         """The flagged items, list of ids."""
-        return list(self.state.flags)
+        return list(self._state.flags)
 
     @property
     @synchronized
     def notes(self) -> dict[str | int, str]:
         """The notes, dict of id to text."""
-        return dict(self.state.notes)
+        return dict(self._state.notes)
+
+    @property
+    def open_batches(self) -> list[Batch]:
+        """The batches that wait for answers, with their remaining items; list."""
+        return self._core.queue.open_batches()
 
     @property
     @synchronized
     def skipped(self) -> list[str | int]:
         """The skipped items, list of ids."""
-        return list(self.state.skipped)
+        return list(self._state.skipped)
 
     @property
     def learner(self) -> Any:
         """The current model; with `refit=True` trained on all labels."""
-        with self._choosing:
-            return self.models.get().learner
+        with self._core.choosing:
+            return self._core.models.get().learner
+
+    @property
+    def newest_model(self) -> Model:
+        """The newest trained model, without waiting; see the attributes above."""
+        return self._core.models.newest()
+
+    @property
+    def encoded(self) -> float:
+        """Share of the pool whose features were computed or failed, from 0 to 1."""
+        return self._core.models.encoded
 
     @property
     @synchronized
     def model_age(self) -> int:
         """Number of items whose current label the model was not trained on."""
-        return self.models.age()
+        return self._core.models.age()
 
     @property
     @synchronized
@@ -882,10 +941,10 @@ class LabelingSession:
         items that were never asked are rounds of their own.
         """
         rounds = [
-            {"queried": self.state.pool.positions(ids).tolist()}
-            for ids in self.state.answered_by_batch()
+            {"queried": self._state.pool.positions(ids).tolist()}
+            for ids in self._state.answered_by_batch()
         ]
-        run = Run(rounds, info={"pool_size": len(self.state.pool)})
+        run = Run(rounds, info={"pool_size": len(self._state.pool)})
         run.session = self
         return run
 
@@ -893,12 +952,35 @@ class LabelingSession:
     @synchronized
     def pool_ids(self) -> list[str | int]:
         """The ids of the pool, in its order."""
-        return list(self.state.pool.ids)
+        return list(self._state.pool.ids)
 
     @property
     def folder(self) -> str:
         """The folder."""
-        return self._journal.folder
+        return self._core.journal.folder
+
+    def is_blind(self, id: str | int) -> bool:
+        """Return whether nothing of a machine may be shown with an item.
+
+        The audit has drawn it or can draw it, or a text that differs from it in blanks
+        and capitals only. A front end that shows predictions must ask.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+
+        Returns
+        -------
+        is_blind : bool
+
+        Raises
+        ------
+        ValueError
+            If the id is unknown.
+        """
+        (id,) = self._state.pool.read_ids([id], name="id")
+        return self._core.queue.is_blind(id)
 
     @synchronized
     def history(self, id: str | int) -> list[dict[str, Any]]:
@@ -916,8 +998,8 @@ class LabelingSession:
             "withdraw", "flag", "note"), `label`, `seconds`, `batch`, `flag` and `text`
             if there is one, `annotator`, and `undone`, whether the event was undone.
         """
-        (id,) = self.state.pool.read_ids([id], name="id")
-        return list_history(self.state.events, id)
+        (id,) = self._state.pool.read_ids([id], name="id")
+        return list_history(self._state.events, id)
 
     def export(
         self,
@@ -925,6 +1007,7 @@ class LabelingSession:
         *,
         what: Literal["labels", "answers", "open", "pool"] = "labels",
         format: _Format | None = None,
+        columns: Callable[[Any], dict[str, Any]] | None = None,
     ) -> None:
         """Write a table, or a file for another annotation program.
 
@@ -954,6 +1037,10 @@ class LabelingSession:
             The program: Label Studio (JSON), Prodigy (JSONL), Argilla (JSON records) or
             doccano (JSONL). Defaults to a table. "labels" and "answers" are then the
             same.
+        columns : callable, default=None
+            Called with the id of an item; returns a dict of name to cell. These become
+            the last columns of the table. A name that it has already gets ``task_`` in
+            front.
 
         Notes
         -----
@@ -974,16 +1061,16 @@ class LabelingSession:
         check_option("what", what, ("labels", "answers", "open", "pool"))
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
-            model, X = self.models.newest(), self.state.pool.X
+            model, X = self._core.models.newest(), self._state.pool.X
             predicted = predict_labels(model.learner, X, model.classes, self.target)
             predictions = predicted[:2]
         with self._lock:
-            if not self._journal.closed:
-                self._journal.sync()
+            if not self._core.journal.closed:
+                self._core.journal.sync()
             if format is None:
-                export_table(path, what, self.state, predictions)
+                export_table(path, what, self._state, predictions, columns)
             else:
-                export_format(path, what, format, self.state)
+                export_format(path, what, format, self._state)
 
     # Insights -------------------------------------------------------------------------
 
@@ -1031,7 +1118,7 @@ class LabelingSession:
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
         check_count("n_items", n_items)
-        return find_doubtful(self.models, self.queue.find_blind)[:n_items]
+        return find_doubtful(self._core)[:n_items]
 
     def estimate(
         self, n_labels: int | None = None, *, horizon: int = 100, blind: bool = True
@@ -1094,11 +1181,7 @@ class LabelingSession:
                 "estimate needs labels of one class for each item, got "
                 f"{self.target} labels. Score the model on a labeled test set."
             )
-        return assess(self, n_labels, horizon, blind)[0]
-
-    def _assess(self, n_labels):
-        """Return an Estimate, and the quality of the classes."""
-        return assess(self, n_labels)
+        return assess(self._core, n_labels, horizon, blind)[0]
 
     def prevalence(
         self,
@@ -1160,7 +1243,7 @@ class LabelingSession:
         >>> list(shares.estimates)
         [(None, 'no'), (None, 'yes')]
         """
-        return find_prevalence(self, groups, confidence_level, blind)
+        return find_prevalence(self._core, groups, confidence_level, blind)
 
     def quality(
         self, confidence_level: float = 0.95, *, blind: bool = True
@@ -1187,7 +1270,7 @@ class LabelingSession:
         TypeError
             For regression.
         """
-        return find_quality(self, confidence_level, blind)
+        return find_quality(self._core, confidence_level, blind)
 
     @synchronized
     def agreement(self) -> Agreement:
@@ -1278,7 +1361,7 @@ class LabelingSession:
         >>> comparison.quality.accuracy.n_labels
         30
         """
-        return compare(self, annotator)
+        return compare(self._core, annotator)
 
     @synchronized
     def close(self) -> None:
@@ -1287,14 +1370,10 @@ class LabelingSession:
         A machine that answers in another thread is sent no more texts, and the requests
         of a `ChatAnnotator` end at once.
         """
-        for stop in self._stops:
-            stop.set()
+        self._core.close()
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        if self.models is not None:
-            self.models.stop()
-        self._journal.close()
 
     def __enter__(self):
         return self
@@ -1304,18 +1383,6 @@ class LabelingSession:
 
     def __repr__(self):
         return (
-            f"LabelingSession({self.folder!r}: {len(self.state.answers)} of "
-            f"{len(self.state.pool)} labeled)"
+            f"LabelingSession({self.folder!r}: {len(self._state.answers)} of "
+            f"{len(self._state.pool)} labeled)"
         )
-
-    def _who(self, annotator):
-        return self._annotator if annotator is None else check_annotator(annotator)
-
-
-def mirror(session, found, source):
-    """Make the answers from `source` those that are found there; return a Difference.
-
-    `found` is a dict of id to Mirrored.
-    """
-    with session._recording() as answers:
-        return answers.mirror(found, source, session.queue.is_reserved)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from .._utils._labels import key_of
+from .._utils._labels import key_of, name_now
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
-from ._labels import rename_label
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,15 @@ class State:
         """Return the current labels, dict of id to label."""
         return {id: answer.label for id, answer in self.answers.items()}
 
+    def answers_of(self, id):
+        """Return the last answers to an item, dict of annotator to Answer."""
+        answer = self.answers.get(id)
+        return {one.annotator: one for one in answer.given} if answer else {}
+
+    def list_answers(self):
+        """Return the last answers of all annotators to all items, list of Answer."""
+        return [one for answer in self.answers.values() for one in answer.given]
+
     def answered_by_batch(self):
         """Return a list of lists of labeled ids; successive ids of a batch together."""
         return [list(group) for _, group in groupby(self.answers, self._batch_of.get)]
@@ -181,7 +189,7 @@ class State:
     def latest(self):
         """Return the ids of labeled and skipped items, the latest first."""
         when = {id: (answer.seq, 0) for id, answer in self.answers.items()}
-        when |= {id: place for id, place in self.skipped.items() if id not in when}
+        when |= {id: skip for id, skip in self.skipped.items() if id not in when}
         return sorted(when, key=when.get, reverse=True)
 
     def last_undoable(self, annotator=None):
@@ -273,23 +281,25 @@ class State:
     def _annotate(self, event):
         name, scores = event["by"], event.get("confidences")
         if "settings" in event:
-            if not self.asks_same(name, event["settings"]):
-                self.machines[name] = {}
-            self.machine_settings[name] = event["settings"]
+            now = event["settings"]
+            self.machines[name] = self.find_machine_answers(name, now)
+            self.machine_settings[name] = now
         answers = self.machines.setdefault(name, {})
-        for place, id in enumerate(event["ids"]):
-            score = scores and scores[place]
-            answers[id] = event["labels"][place], score, event["seq"]
+        for position, id in enumerate(event["ids"]):
+            score = scores and scores[position]
+            answers[id] = event["labels"][position], score, event["seq"]
         self._note_labels(event)
 
-    def asks_same(self, name, settings):
-        """Whether a machine is asked the same question as before, or its first one.
+    def find_machine_answers(self, name, settings):
+        """Return the answers of a machine that count, dict of id.
 
-        What a server accepted, "sent", is known after its first answer only.
+        There are none if it was asked another question before. What a server accepted,
+        "sent", is known after its first answer only, and does not count here.
         """
         before = self.machine_settings.get(name, {})
         both = before.keys() | settings.keys() if before else ()
-        return all(before.get(x) == settings.get(x) for x in both if x != "sent")
+        is_same = all(before.get(x) == settings.get(x) for x in both if x != "sent")
+        return self.machines.get(name, {}) if is_same else {}
 
     def machine_labels(self, name):
         """Return the labels by a machine with their present names, dict of id."""
@@ -301,18 +311,18 @@ class State:
 
     def find_machine(self, id):
         """Return the last label of an item by a machine and its confidence, or None."""
-        found = None, None
+        last = None, None
         for answers in list(self.machines.values()):
             label, score, seq = answers.get(id, (None, None, 0))
             if label is not None:
-                found = self._rename(label, seq), score
-        return found
+                last = self._rename(label, seq), score
+        return last
 
     def _rename(self, label, seq):
         """Return a label of an event with the present names of its classes."""
         for rename in self._renames:
             if rename["seq"] > seq:
-                label = rename_label(label, rename["old"], rename["new"])
+                label = name_now(label, {rename["old"]: rename["new"]})
         return label
 
     def _change_classes(self, event):
@@ -348,17 +358,17 @@ class State:
 
     def _add(self, event):
         """Apply an event to its items."""
-        for place, id in enumerate(event["ids"]):
-            self._events.setdefault(id, []).append((event, place))
+        for position, id in enumerate(event["ids"]):
+            self._events.setdefault(id, []).append((event, position))
             self._refresh(id)
 
     def _refresh(self, id):
         """Work out an item from its events."""
-        given, firsts, skips, waits = {}, {}, {}, {}  # by annotator
-        for event, place in self._events[id]:
+        lasts, firsts, skips, waits = {}, {}, {}, {}  # by annotator
+        for event, position in self._events[id]:
             kind, by = event["event"], event.get("by")
             if kind == "withdraw":
-                for told in (given, firsts, skips):
+                for told in (lasts, firsts, skips):
                     told.pop(by, None)
                 continue
             if kind == "ask":
@@ -370,18 +380,18 @@ class State:
             else:  # somebody else's answer will do
                 waits.clear()
             if kind == "tell":
-                if not given:
-                    self._first[id] = event["seq"], place
-                given.pop(by, None)
-                given[by] = self._read(event, place)
-                firsts.setdefault(by, given[by])
+                if not lasts:
+                    self._first[id] = event["seq"], position
+                lasts.pop(by, None)
+                lasts[by] = self._read(event, position)
+                firsts.setdefault(by, lasts[by])
                 skips.clear()
-            elif kind == "skip" and not given:
-                skips[by] = event["seq"], place
+            elif kind == "skip" and not lasts:
+                skips[by] = event["seq"], position
         skipped = max(skips.values(), default=None)
         answer = None
-        if given:
-            answer = settle([*given.values()], self.settle, firsts.values())
+        if lasts:
+            answer = settle([*lasts.values()], self.settle, firsts.values())
         _put(self.answers, id, answer)
         if skipped != self.skipped.get(id):  # the last one is at the end
             self.skipped.pop(id, None)
@@ -471,24 +481,24 @@ _UNDOABLE = ("tell", "skip", "release", "withdraw", "rename", "add", "remove")
 def list_history(events, id):
     """Return the events of an item as dicts; see `LabelingSession.history`."""
     undone = {event["of"] for event in events if event["event"] == "undo"}
-    found = []
+    entries = []
     for event in events:
         if id not in event.get("ids", ()):
             continue
         entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
         if "labels" in event:
-            place = event["ids"].index(id)
-            entry["label"] = event["labels"][place]
+            position = event["ids"].index(id)
+            entry["label"] = event["labels"][position]
             for name in ("seconds", "shown"):
                 if name in event:
-                    entry[name] = event[name][place]
+                    entry[name] = event[name][position]
         entry |= {
             key: event[key] for key in ("batch", "flag", "text", "way") if key in event
         }
         entry["annotator"] = event.get("by")
         entry["undone"] = event["seq"] in undone
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def describe_event(event):

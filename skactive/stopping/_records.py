@@ -311,7 +311,7 @@ def find_widest(until, session):
         raise ValueError(
             "AuditGoal is for shares and scores of classes, got a session of numbers."
         )
-    if not session.queue.draws.reserved.any():
+    if not session.has_audit:
         raise ValueError(
             "AuditGoal needs a session with an audit, a random sample of the pool. "
             "Open it with audit_every=10, for one in ten."

@@ -192,7 +192,7 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
         item = project.desk.next("tab")[0]
         project.desk.answer(item["id"], truth[item["text"]], "tab")
     expected = project.session.prevalence(table["year"].tolist())
-    n = len(project.session.queue.choose_sample(blind=True)[0])
+    n = len(project.session._core.queue.choose_sample(blind=True)[0])
     project.close()
     place = ["--label", "topic", "--group", "year", "--model", tiny_bert]
     printed = run(capsys, *place, "--out", "shares.csv", "--card", "card.txt")

@@ -280,9 +280,7 @@ def test_the_steps_of_the_end_and_how_far_they_are():
 
         class session:
             labels = {1: "a"}
-
-            class models:
-                encoded = 0.25
+            encoded = 0.25
 
     ending = Ending(Project, "the command")
     ending.begin("features")

@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
         session.tell([0, 5], ["spam", "naïve 東京"], unasked=True)
         session.ask()
     with open_session(path) as session:  # with two items more
-        session.tell(session.queue.open_batches()[0].ids[0], "J*", annotator="ann")
+        session.tell(session.open_batches[0].ids[0], "J*", annotator="ann")
         session.refit()
         session.tell(0, "ham")
         session.undo()

@@ -53,19 +53,19 @@ def step(session, refit, log):
     truth = dict(zip(ids, y.tolist(), strict=True))
     digits = {id: int(id.split()[1]) for id in ids}
     if any(label != truth[id] for id, label in session.labels.items()):
-        slip = session.state.undoable[-1]
+        slip = session._core.state.undoable[-1]
         told = dict(zip(slip["ids"], slip["labels"], strict=True))
         log(["undoing", told])
         session.undo()
         log(["undone", told])
     elif any(digits[id] % 2 for id in session.skipped):
         session.undo()
-    elif not session.queue.open_batches():
+    elif not session.open_batches:
         if refit is False and session.model_age:
             session.refit()
         return bool(session.ask())
     else:
-        id, *others = session.queue.open_batches()[0].ids
+        id, *others = session.open_batches[0].ids
         events = [event["event"] for event in session.history(id)]
         if digits[id] % 11 == 3 and "skip" not in events:
             session.skip(id)
@@ -134,7 +134,7 @@ def finish(path, refit, log_path):
     seconds = time.perf_counter() - start
     with open_session(path, refit) as session:
         proba = session.learner.predict_proba(make_pool()[0])
-        state = session.labels, session.skipped, session.queue.open_batches(), proba
+        state = session.labels, session.skipped, session.open_batches, proba
     return state, seconds
 
 

@@ -28,6 +28,7 @@ from skactive import (
 from skactive._utils import _plugins
 from skactive.datasets import load_table
 from skactive.posterior import sample_predictions, sample_proba, sampler
+from skactive.session import SourceAnswer
 from skactive.simulation import Run, SimulatedLearner
 from skactive.stopping import RULES
 
@@ -480,15 +481,15 @@ def session(folder):
         path = folder / f"session{next(counter)}"
         opened = LabelingSession(_learner(), POOL, path, ids, refit=False)
         opened.ask(4)
-        opened.tell(opened.queue.open_batches()[0].ids[:2], ["ham", "spam"])
+        opened.tell(opened.open_batches[0].ids[:2], ["ham", "spam"])
         return opened
 
     def state(opened):
-        batches = [batch.ids for batch in opened.queue.open_batches()]
+        batches = [batch.ids for batch in opened.open_batches]
         return opened.labels, batches, opened.skipped
 
     def waiting(opened):
-        return list(opened.queue.open_batches()[0].ids)
+        return list(opened.open_batches[0].ids)
 
     first = open_new()
     open_ids = waiting(first)
@@ -503,6 +504,11 @@ def session(folder):
         "release": {"ids": open_ids, "annotator": None},
         "undo": who | {"annotator": None},
         "history": {"id": open_ids[0]},
+        "is_blind": {"id": open_ids[0]},
+        "sync": {
+            "answers": {open_ids[0]: [SourceAnswer("ham", "ann")]},
+            **{"source": "elsewhere", "notes": {open_ids[0]: "a note"}},
+        },
         "export": {"path": "out.csv", "what": "labels"},
         "import_labels": {
             **{"path": str(exported), "id": "id", "label": "label", "text": None},

@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from skactive import ActiveLearner, LabelingSession, make_text_classifier
 from skactive.datasets import open_pool
 from skactive.features import PrecomputedFeatures, StaticFeatures
-from skactive.labeling import Desk
 from skactive.linear_model import (
     FewLabelClassifier,
     PrototypeClassifier,
@@ -17,7 +16,7 @@ from skactive.linear_model import (
     TunedOneVsRestClassifier,
 )
 from skactive.semi_supervised import SelfTraining
-from skactive.session import read_labels
+from skactive.session import Desk, read_labels
 
 from .targets import Target
 
@@ -136,7 +135,7 @@ def _open(path):
     ids = [f"id{i}" for i in range(16)]
     session = LabelingSession(learner, X, path, ids, refit=False, classes=["a", "b"])
     session.ask(4)
-    session.tell(session.queue.open_batches()[0].ids[:2], ["a", "b"], annotator="ann")
+    session.tell(session.open_batches[0].ids[:2], ["a", "b"], annotator="ann")
     return session
 
 
@@ -149,8 +148,8 @@ def _state(session):
 def front_ends(folder):
     counter = iter(range(10**9))
     first = _open(folder / "first")
-    done, waiting = next(iter(first.answers)), first.queue.open_batches()[0].ids[0]
-    seq = first.state.last_undoable("ann")["seq"]
+    done, waiting = next(iter(first.answers)), first.open_batches[0].ids[0]
+    seq = first._core.state.last_undoable("ann")["seq"]
     first.close()
     by = {"annotator": "ann"}
     here = {"client": "tab 1", "annotator": "ann"}

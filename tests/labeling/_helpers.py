@@ -109,5 +109,5 @@ axe.run().then(({ violations }) => done(violations.map(
 
 def text_of(session, id):
     """Return the text of an item."""
-    pool = session.state.pool
+    pool = session._core.state.pool
     return pool.texts(pool.positions([id]))[0]

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.labeling import Desk
 from skactive.labeling._server import serve
+from skactive.session import Desk
 
 
 def main(folder, port, token):

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.annotators import ColumnAnnotator
-from skactive.labeling import Desk
 from skactive.labeling._server import LabelingServer
+from skactive.session import Desk
 
 from ..conftest import absent
 from ._helpers import TOKEN, Page

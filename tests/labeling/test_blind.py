@@ -120,7 +120,7 @@ def test_nothing_that_can_be_read_depends_on_a_machine_where_it_is_blind(
         # Estimates need 20 labels, and are of the whole audit; there are fewer here.
         desk = open_desk(TEXTS, LEARNER, {"refit": False, "audit_every": 4})
         session = desk.session
-        blind = np.array(session.queue.find_blind(range(len(TEXTS))))
+        blind = np.array(session._core.queue.find_blind(range(len(TEXTS))))
         assert (blind[:N] == blind[N:]).all()
         assert 6 <= blind.sum() <= 40
         if swap and machine == "suggestions":
@@ -131,7 +131,7 @@ def test_nothing_that_can_be_read_depends_on_a_machine_where_it_is_blind(
             monkeypatch.setattr(Moody, "rows", rows)
         session.annotate(ColumnAnnotator(TEXTS, list(guesses.values())))
         found.append(label(desk, blind))
-        predicted = session.models.newest().learner.predict(TEXTS).tolist()
+        predicted = session.newest_model.learner.predict(TEXTS).tolist()
         said.append((session.machine_answers, predicted))
         desk.close()
         session.close()

@@ -50,7 +50,7 @@ def test_the_list_is_there_soon_after_the_model(open_page, texts, record_propert
         id = len(session.labels)
         session.tell(id, names[id % N_CLASSES], unasked=True)
         session.ask(1)
-        assert session.models.training
+        assert session._core.models.training
 
     session.tell(list(labels), list(labels.values()), unasked=True)
     session.ask(1)  # waits for the first model
@@ -70,6 +70,6 @@ def test_the_list_is_there_soon_after_the_model(open_page, texts, record_propert
         assert match[2] != match[3]
         assert not page.text(".fault")
         page.press(Keys.ESCAPE)
-        newest = session.models.newest().learner
-        page.until(lambda m=newest: session.models.newest().learner is not m, SECONDS)
+        newest = session.newest_model.learner
+        page.until(lambda m=newest: session.newest_model.learner is not m, SECONDS)
     record_property("seconds", [round(x, 1) for x in seconds])

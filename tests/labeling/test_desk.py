@@ -42,7 +42,7 @@ def _label(desk, n, client="tab"):
 
 def _free(desk, n):
     """Return the last n ids without a label, whatever the model has asked for."""
-    labels, is_blind = desk.session.labels, desk.session.queue.is_blind
+    labels, is_blind = desk.session.labels, desk.session.is_blind
     ids = [id for id in reversed(range(len(TEXTS))) if id not in labels]
     return [id for id in ids if not is_blind(id)][:n]
 
@@ -58,7 +58,7 @@ def test_the_same_items_are_shown_until_they_are_answered(desk):
     state = desk.answer(first[0]["id"], "yes", "tab", seconds=2.5)
     assert desk.next("tab")[0]["id"] == first[1]["id"]
     assert (state["n_labeled"], state["classes"][0]["count"]) == (1, 1)
-    assert desk.session.state.answers[first[0]["id"]].seconds == 2.5
+    assert desk.session._core.state.answers[first[0]["id"]].seconds == 2.5
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -470,7 +470,7 @@ def taught(open_desk):
     desk = open_desk(session={"audit_every": 4})
     _label(desk, 20)
     desk.session.refit()
-    while desk.session.models.training:  # a model that is older than this one
+    while desk.session._core.models.training:  # a model that is older than this one
         time.sleep(0.01)
     return desk
 
@@ -480,7 +480,7 @@ def test_what_the_audit_can_draw_is_shown_without_help(open_desk):
     desk = open_desk(session={"audit_every": 4}, suggestions=guesses)
     _label(desk, 20)
     desk.session.refit()
-    queue, answers = desk.session.queue, desk.session.state.answers
+    queue, answers = desk.session._core.queue, desk.session._core.state.answers
     reserved = {*np.flatnonzero(queue.draws.reserved).tolist()}
     assert 5 < len(reserved) < 30
     lists = [desk.item(id) for id in range(60)], desk.next("tab", n_queries=5)
@@ -516,12 +516,12 @@ def test_what_was_shown_is_the_most_that_was_shown(open_desk):
     desk.item(second)
     for id in (first, second):
         desk.answer(id, "yes", "tab")
-    answers = desk.session.state.answers
+    answers = desk.session._core.state.answers
     assert [answers[id].shown for id in (first, second)] == ["none", "prediction"]
     again = open_desk()
-    assert again.session.state.answers[second].shown == "prediction"
+    assert again.session._core.state.answers[second].shown == "prediction"
     again.answer(_free(again, 1)[0], "no", "tab")  # of a page from before the restart
-    assert [*again.session.state.answers.values()][-1].shown is None
+    assert [*again.session._core.state.answers.values()][-1].shown is None
 
 
 def test_quality_says_how_many_random_texts_make_the_shares_exact(open_desk):
@@ -545,16 +545,16 @@ def test_doubtful_answers_of_the_audit_are_not_listed(open_desk):
     desk.session.refit()
     listed = {item["id"] for item in _check(desk)["items"]}
     wrong = {3, 12, 21, 30, 33, 35}
-    blind = {id for id in wrong if desk.session.queue.is_blind(id)}
+    blind = {id for id in wrong if desk.session.is_blind(id)}
     assert blind
     assert wrong - blind <= listed
     assert listed == {id for id, *_ in desk.session.suspicious(100)}
-    assert not any(map(desk.session.queue.is_blind, listed))
+    assert not any(map(desk.session.is_blind, listed))
 
 
 def test_similar_items_are_unlabeled_of_the_same_class_and_not_of_the_audit(taught):
-    state = taught.session.state
-    reserved = np.flatnonzero(taught.session.queue.draws.reserved)
+    state = taught.session._core.state
+    reserved = np.flatnonzero(taught.session._core.queue.draws.reserved)
     audit = {state.pool.ids[row] for row in reserved}
     (id,) = _free(taught, 1)
     page = taught.similar(id, 50)
@@ -563,7 +563,7 @@ def test_similar_items_are_unlabeled_of_the_same_class_and_not_of_the_audit(taug
     assert {item["prediction"] for item in page["items"]} == {page["label"]}
     assert found
     assert not {*found} & (audit | {*state.answers} | {*state.audited})
-    front = taught.session.models.newest().learner.estimator_[:-1]
+    front = taught.session.newest_model.learner.estimator_[:-1]
     near = cosine_similarity(front.transform(TEXTS))[id, found]
     assert (np.diff(near) <= 1e-12).all()
     assert [item["id"] for item in taught.similar(id, 2)["items"]] == found[:2]
@@ -579,9 +579,9 @@ def test_items_similar_to_an_answer_are_of_its_class(taught):
 
 
 def test_more_of_a_class_likely_or_doubtful(taught):
-    learner = taught.session.models.newest().learner
+    learner = taught.session.newest_model.learner
     proba = learner.predict_proba(TEXTS)[:, learner.classes_.tolist().index("no")]
-    rest = taught.session.queue.find_unaudited()
+    rest = taught.session._core.queue.find_unaudited()
     for doubtful in (False, True):
         found = [item["id"] for item in taught.more("no", doubtful, 3)["items"]]
         value = -np.abs(2 * proba - 1) if doubtful else proba
@@ -593,7 +593,7 @@ def test_more_of_a_class_likely_or_doubtful(taught):
 
 def test_an_explanation_leaves_out_each_word(taught):
     (id,) = _free(taught, 1)
-    about, model = taught.explain(id), taught.session.models.newest().learner
+    about, model = taught.explain(id), taught.session.newest_model.learner
     text, column = TEXTS[id], model.predict_proba(TEXTS)[id].argmax()
     assert [text[a:b] for _, a, b, _ in about["words"]] == text.split()
     for _, start, end, fall in about["words"]:
@@ -629,13 +629,13 @@ def test_words_of_pairs_and_what_cannot_be_left_out(open_desk, monkeypatch):
     desk.session.refit()
     words = desk.explain(9)["words"]
     assert [pairs[9][n][a:b] for n, a, b, _ in words] == ["good", "start", "end", "9"]
-    newest = desk.session.models.newest()
+    newest = desk.session.newest_model
 
     def refuse(X):
         raise ValueError("no features of these texts")
 
     # A training in the background can end at any time.
-    monkeypatch.setattr(desk.session.models, "newest", lambda: newest)
+    monkeypatch.setattr(desk.session._core.models, "newest", lambda: newest)
     monkeypatch.setattr(newest.learner, "predict_proba", refuse)
     about = desk.explain(9)
     assert (about["words"], about["error"]) == (
@@ -660,7 +660,7 @@ def test_the_texts_of_an_explanation_are_not_kept(open_desk, tiny_bert, tmp_path
     about = desk.explain(id)
     assert stored() == before
     assert len(about["words"]) == len(TEXTS[id].split())
-    learner = desk.session.models.newest().learner
+    learner = desk.session.newest_model.learner
     text, best = TEXTS[id], learner.predict_proba(TEXTS)[id].argmax()
     _, start, _, fall = about["words"][-1]
     p = learner.predict_proba([text, text[: start - 1]])[:, best]
@@ -831,7 +831,7 @@ def test_a_refused_call_records_nothing(desk, client):
         desk.answer(3, "yes", client)
     with pytest.raises(ValueError, match="'client' must be a str of at most 100"):
         desk.skip(3, client)
-    assert desk.session.state.seq == 1
+    assert desk.session._core.state.seq == 1
 
 
 @pytest.mark.slow
@@ -848,7 +848,7 @@ def test_invented_annotators_do_not_open_batches_without_limit(desk, monkeypatch
         assert desk.next("tab", annotator=f"name {i}", n_queries=1)
     with pytest.raises(ValueError, match="texts wait for 3 annotators"):
         desk.next("tab", annotator="name 3", n_queries=1)
-    waiting = {batch.annotator for batch in desk.session.queue.open_batches()}
+    waiting = {batch.annotator for batch in desk.session.open_batches}
     assert waiting == {"name 0", "name 1", "name 2"}
     assert desk.next("tab", annotator="name 1", n_queries=1)
 

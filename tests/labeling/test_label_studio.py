@@ -585,5 +585,5 @@ def _list_audited(site, project, folder):
         Client(site.url, site.token) as client,
         Bridge(client, project, folder, _make_light) as bridge,
     ):
-        is_blind = bridge.session.queue.is_blind
+        is_blind = bridge.session.is_blind
         return {bridge.number(id) for id in bridge.tasks if is_blind(id)}

@@ -159,10 +159,10 @@ def test_a_second_pull_records_nothing(site):
     site.bob.skip(4)
     bridge = site.bridge()
     bridge.pull()
-    before = bridge.session.state.seq
+    before = bridge.session._core.state.seq
     assert not bridge.pull()
     assert not site.bridge().pull()
-    assert site.opened[0].session.state.seq == before
+    assert site.opened[0].session._core.state.seq == before
 
 
 def test_of_several_annotations_by_one_person_the_newest_label_counts(site):
@@ -434,10 +434,10 @@ def test_people_get_the_batch_in_its_order_round_after_round(alone):
     bridge = alone.bridge()
     for _ in range(3):
         assert bridge.push() == 4
-        (batch,) = bridge.session.queue.open_batches()
+        (batch,) = bridge.session.open_batches
         assert shown(alone) == [bridge.number(id) for id in batch.ids]
         bridge.pull()
-        assert bridge.session.queue.open_batches() == []
+        assert bridge.session.open_batches == []
     assert recorded(bridge) == alone.truth()
 
 
@@ -451,7 +451,7 @@ def test_only_the_batch_has_the_current_version(site):
         (version,) = client.list_versions(site.project)
         found = client.list_predictions(site.project, version)
         assert client.get_project(site.project)["model_version"] == version
-    (batch,) = bridge.session.queue.open_batches()
+    (batch,) = bridge.session.open_batches
     assert found.keys() == {bridge.number(id) for id in batch.ids}
     assert all(len(predictions) == 1 for predictions in found.values())
 
@@ -477,7 +477,7 @@ def test_the_predictions_are_those_of_the_model(site):
     shown(site)
     bridge.pull()
     bridge.push()
-    (batch,) = bridge.session.queue.open_batches()
+    (batch,) = bridge.session.open_batches
     expected = bridge.session.learner.predict(list(batch.items))
     tasks = [
         site.ann.ask("GET", f"/api/tasks/{bridge.number(id)}/") for id in batch.ids
@@ -486,7 +486,7 @@ def test_the_predictions_are_those_of_the_model(site):
     found = [
         [name for x in result for name in x["value"]["choices"]] for result in results
     ]
-    blind = [bridge.session.queue.is_blind(id) for id in batch.ids]
+    blind = [bridge.session.is_blind(id) for id in batch.ids]
     assert any(blind)
     assert not all(blind)
     assert found == [
@@ -509,14 +509,14 @@ def test_two_folders_of_a_project_predict_nothing_for_the_same_tasks(site):
 def test_the_next_batch_follows_what_is_left_of_the_last_one(alone):
     bridge = alone.bridge(left=2)
     bridge.push()
-    (batch,) = bridge.session.queue.open_batches()
+    (batch,) = bridge.session.open_batches
     alone.ann.answer(bridge.number(batch.ids[0]), "good")
     bridge.pull()
     assert bridge.push() == 3  # three are left: nothing is chosen
     alone.ann.answer(bridge.number(batch.ids[1]), "bad")
     bridge.pull()
     assert bridge.push() == 6
-    first, second = bridge.session.queue.open_batches()
+    first, second = bridge.session.open_batches
     order = [*batch.ids[2:], *second.ids]
     assert first.ids == batch.ids[2:]
     assert shown(alone, 6) == [bridge.number(id) for id in order]
@@ -527,7 +527,7 @@ def test_a_task_that_needs_a_second_annotation_stays_in_front(site):
         task["overlap"] = 2
     bridge = site.bridge()
     bridge.push()
-    done = [bridge.number(id) for id in bridge.session.queue.open_batches()[0].ids]
+    done = [bridge.number(id) for id in bridge.session.open_batches[0].ids]
     for number in done:
         site.ann.answer(number, "good")
     site.bob.answer(done[0], "bad")
@@ -607,7 +607,9 @@ def test_a_connection_that_breaks_at_any_request_costs_nothing(site, nth, applie
     site.server.faults.clear()
     check_nothing_is_lost_or_doubled(site, bridge)
     bridge.push()
-    asked = [e["ids"] for e in bridge.session._journal.events if e["event"] == "ask"]
+    asked = [
+        e["ids"] for e in bridge.session._core.journal.events if e["event"] == "ask"
+    ]
     with site.client() as client:
         version = client.get_project(site.project)["model_version"]
         found = client.list_predictions(site.project, version)
@@ -622,7 +624,7 @@ def test_a_stop_at_any_line_of_the_journal_costs_nothing(site, nth, before):
     number = count(1)
 
     def interrupt(bridge):
-        journal = bridge.session._journal
+        journal = bridge.session._core.journal
         append = journal.append
 
         def stop(*args, **fields):
@@ -670,7 +672,7 @@ def test_tasks_that_are_deleted_before_a_push_are_left_out(site):
     bridge = site.bridge()
     bridge.pull()
     bridge.session.ask()
-    gone = [bridge.number(id) for id in bridge.session.queue.open_batches()[0].ids[:2]]
+    gone = [bridge.number(id) for id in bridge.session.open_batches[0].ids[:2]]
     site.ann.remove(*gone)
     bridge.run(1, interval=0.01, stop=Once())
     assert {*shown(site)}.isdisjoint(gone)
@@ -781,7 +783,7 @@ def test_a_backend_gets_a_new_version_after_each_training(site):
     assert len({*versions}) == len(versions) == 3
     assert site.server.projects[site.project]["model_version"] in ("", None)
     ((result, margin),) = bridge.predict(["fine 1 thing"])
-    proba = bridge.session.models.newest().learner.predict_proba(["fine 1 thing"])[0]
+    proba = bridge.session.newest_model.learner.predict_proba(["fine 1 thing"])[0]
     assert result[0]["value"]["choices"][0] in ("good", "bad")
     assert margin == pytest.approx(abs(proba[0] - proba[1]))
 

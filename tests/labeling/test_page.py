@@ -229,12 +229,12 @@ def test_pairs_of_texts_are_both_shown(open_page):
 def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_page):
     page = open_page(noise=["507"])
     session, typed = page.desk.session, {}
-    tell = session._answers.tell
+    tell = session._core.answers.tell
 
     def fail(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    session._answers.tell = fail
+    session._core.answers.tell = fail
     for key in "12":
         typed[page.go(key)] = {"1": "yes", "2": "no"}[key]
     assert "No space left on device" in page.text(".fault")
@@ -242,7 +242,7 @@ def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_pa
     assert session.labels == {}
     page.driver.refresh()  # the answers are in the storage of the browser
     page.until(lambda: "2 answers kept" in page.text(".fault"))
-    session._answers.tell = tell
+    session._core.answers.tell = tell
     page.until(lambda: len(session.labels) == 2 and not page.text(".fault"))
     assert _labels(page) == typed
     assert page.wait() not in typed
@@ -252,16 +252,16 @@ def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_pa
 def test_an_answer_that_is_refused_is_said_and_asked_again(open_page):
     page = open_page(noise=["400"])
     text, desk = page.item, page.desk
-    tell = desk.session._answers.tell
+    tell = desk.session._core.answers.tell
 
     def fail(*args, **kwargs):
         raise ValueError("not this label")
 
-    desk.session._answers.tell = fail
+    desk.session._core.answers.tell = fail
     page.press("1")
     page.until(lambda: "not this label" in page.text(".warning"))
     assert page.item == text
-    desk.session._answers.tell = tell
+    desk.session._core.answers.tell = tell
     page.go("1")
     assert _labels(page) == {text: "yes"}
 
@@ -716,7 +716,7 @@ def test_the_seconds_of_an_answer_are_measured(open_page):
     page.go("1")
     (id,) = page.desk.session.labels
     most = time.monotonic() - begun + 0.1  # another clock, and rounded
-    assert 0.4 <= page.desk.session.state.answers[id].seconds <= most
+    assert 0.4 <= page.desk.session._core.state.answers[id].seconds <= most
 
 
 def _resize(page, width, height, scale=1):

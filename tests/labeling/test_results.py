@@ -163,10 +163,10 @@ def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text)
         lambda: desk.skip(id, "tab", text),
         lambda: desk.note(id, f"{text}\x07\ud800"),
     ):
-        before = desk.session.state.seq
+        before = desk.session._core.state.seq
         with pytest.raises(ValueError, match=r"\.(tsv|csv|parquet|xlsx) file cannot"):
             call()
-        assert desk.session.state.seq == before
+        assert desk.session._core.state.seq == before
 
 
 @pytest.mark.parametrize(("name", "text"), UNWRITABLE)

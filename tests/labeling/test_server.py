@@ -17,7 +17,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from skactive.labeling import Desk, _http, _server, serve
+from skactive.labeling import _http, _server, serve
 from skactive.labeling._calls import METHODS, call
 from skactive.labeling._http import bind
 from skactive.labeling._server import (
@@ -27,6 +27,7 @@ from skactive.labeling._server import (
     recall_address,
     remember_address,
 )
+from skactive.session import Desk
 
 from .._utils._hostile import KINDS, serve_badly
 
@@ -373,7 +374,7 @@ def test_an_answer_that_is_not_stored_is_an_error(
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(desk.session._answers, "tell", fail)
+    monkeypatch.setattr(desk.session._core.answers, "tell", fail)
     with caplog.at_level(logging.CRITICAL):
         response = _post(client, "answer", id="3", label="yes", client="tab")
     assert response.status_code == status
@@ -406,14 +407,14 @@ def test_changes_are_sent_and_the_stream_ends_with_the_server(server, desk):
 
 
 def test_an_answer_in_flight_is_acknowledged_before_the_server_stops(server, desk):
-    tell, begun = desk.session._answers.tell, threading.Event()
+    tell, begun = desk.session._core.answers.tell, threading.Event()
 
     def tell_slowly(*args, **kwargs):
         begun.set()
         time.sleep(1)
         tell(*args, **kwargs)
 
-    desk.session._answers.tell = tell_slowly
+    desk.session._core.answers.tell = tell_slowly
     replies = []
 
     def answer():

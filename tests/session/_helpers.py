@@ -19,17 +19,17 @@ def manifest(session):
 
 def undoable(session, annotator=None):
     """Return the event that `undo` would undo, without its time and annotator."""
-    last = session.state.last_undoable(annotator or session._annotator)
+    last = session._core.state.last_undoable(annotator or session._core.annotator)
     hidden = {"v", "t", "by", "unasked", "seconds", "was", "classes", "source", "shown"}
     return last and {key: last[key] for key in last if key not in hidden}
 
 
 def remove_class(session, name, annotator=None):
     """Remove a class as a desk does."""
-    with session._recording() as answers:
+    with session._core.recording() as answers:
         answers.remove_class(name, annotator)
 
 
 def get_item(session, id):
-    pool = session.state.pool
+    pool = session._core.state.pool
     return pool.X[int(pool.positions(pool.read_ids([id], name="id"))[0])]

@@ -61,17 +61,17 @@ def test_new_texts_can_be_asked_and_labeled(open_texts, wrap):
         assert session.add(wrap(NEW)) == [8, 9, 10]
         assert session.pool_ids == list(range(11))
         assert [get_item(session, id) for id in (0, 8, 9)] == [OLD[0], *NEW[:2]]
-        assert session.state.pool.copies_of(10) == [0, 10]
+        assert session._core.state.pool.copies_of(10) == [0, 10]
         asked = [id for _ in range(9) for id in session.ask(1).ids]
         assert {8, 9} <= {*asked}
         assert 10 not in asked  # a copy of it has a label
         session.tell({8: "b", 9: "a"})
         assert len(session.learner.X_labeled_) == 5
-        found = session.labels, [batch.ids for batch in session.queue.open_batches()]
+        found = session.labels, [batch.ids for batch in session.open_batches]
         kinds = [event["event"] for event in events(session)]
         assert kinds.count("pool") == 1
     with open_texts(wrap([*OLD, *NEW])) as session:
-        assert (session.labels, [b.ids for b in session.queue.open_batches()]) == found
+        assert (session.labels, [b.ids for b in session.open_batches]) == found
         assert [event["event"] for event in events(session)] == kinds
     assert read_labels(session.folder) == found[0]
 
@@ -131,7 +131,7 @@ def test_bad_items_are_refused(open_texts, items, ids, error, match):
     with pytest.raises(error, match=match):
         session.add(items, ids)
     assert len(session.pool_ids) == 8
-    assert session.state.seq == 1
+    assert session._core.state.seq == 1
     session.ask(8)
 
 
@@ -141,7 +141,7 @@ def test_items_known_by_position_have_no_ids(open_session, open_texts, data, tmp
     session = open_session(folder=tmp_path / "rows")
     with pytest.raises(ValueError, match="another number of columns"):
         session.add(data[0][:, :3])
-    assert session.state.seq == 1
+    assert session._core.state.seq == 1
 
 
 @pytest.mark.parametrize("when", ["write_atomic", "append"])
@@ -190,7 +190,7 @@ def test_the_audit_of_a_pool_that_grew_is_that_of_the_whole(open_texts):
     while batch := session.ask(1):
         session.tell(batch.ids, ["a"])
     fresh = open_texts(texts, folder=session.folder + "2", audit_every=1, refit=False)
-    assert session.audited == fresh.queue.draws.order.tolist()
+    assert session.audited == fresh._core.queue.draws.order.tolist()
 
 
 def test_what_the_learner_was_taught_is_not_asked_when_it_comes_later(
@@ -211,7 +211,7 @@ def test_annotators_go_on_while_the_pool_grows(open_session, data):
 
     def label(annotator):
         mine = []
-        while not grown.is_set() or session.queue.has_more(annotator):
+        while not grown.is_set() or session._core.queue.has_more(annotator):
             batch = session.ask(3, annotator=annotator)
             for id in batch.ids:
                 session.tell(id, y[id], annotator=annotator)

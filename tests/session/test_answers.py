@@ -102,7 +102,7 @@ def test_bad_flags_notes_and_ids_are_refused(open_session, call, error, match):
     session = open_session()
     with pytest.raises(error, match=match):
         call(session)
-    assert session.state.seq == 1
+    assert session._core.state.seq == 1
 
 
 def test_items_and_copies_are_found_by_id(open_session, learner, data):
@@ -110,21 +110,21 @@ def test_items_and_copies_are_found_by_id(open_session, learner, data):
     session = open_session(texts, ids=list("vwxyz"), refit=False)
     assert session.pool_ids == list("vwxyz")
     assert get_item(session, "x") == "a"
-    assert session.state.pool.copies_of("x") == ["v", "x", "z"]
-    assert session.state.pool.copies_of("y") == ["y"]
+    assert session._core.state.pool.copies_of("x") == ["v", "x", "z"]
+    assert session._core.state.pool.copies_of("y") == ["y"]
     rows = open_session(np.repeat(data[0][:2], 2, axis=0), folder=session.folder + "2")
     np.testing.assert_array_equal(get_item(rows, np.int64(3)), data[0][1])
-    assert rows.state.pool.copies_of(3) == [3]  # only texts have copies
+    assert rows._core.state.pool.copies_of(3) == [3]  # only texts have copies
 
 
 def test_the_number_of_the_last_event_and_what_undo_would_undo(open_session):
     session = open_session(annotator="ann")
-    assert session.state.seq == 1
+    assert session._core.state.seq == 1
     assert undoable(session) is None
     session.tell(3, "ham", unasked=True)
     session.skip(4, unasked=True, annotator="bob")
     session.flag(3)
-    assert session.state.seq == 4
+    assert session._core.state.seq == 4
     ann = {"seq": 2, "event": "tell", "ids": [3], "labels": ["ham"]}
     bob = {"seq": 3, "event": "skip", "ids": [4]}
     assert undoable(session) == ann
@@ -148,9 +148,7 @@ def test_undo_leaves_the_answers_of_others(open_session):
     assert undone == {"event": "tell", "ids": [a, b], "labels": ["ham", "ham"]}
     assert session.answers == {a: {"bob": "spam"}}
     assert session.skipped == [9]
-    assert session.queue.open_batches()[0].ids == (
-        b,
-    )  # the other answer is enough for a
+    assert session.open_batches[0].ids == (b,)  # the other answer is enough for a
     assert session.ask(annotator="bob").number == 2
     assert session.ask(annotator="ann").ids == (b,)
     with pytest.raises(ValueError, match="nothing to undo: no answer by 'ann' is left"):
@@ -158,10 +156,10 @@ def test_undo_leaves_the_answers_of_others(open_session):
     session.undo(annotator="bob")
     session.undo(annotator="bob")
     assert session.labels == {}
-    assert session.queue.open_batches()[0].ids == (a, b)
-    found = session.queue.open_batches()
+    assert session.open_batches[0].ids == (a, b)
+    found = session.open_batches
     session.close()
-    assert open_session().queue.open_batches() == found
+    assert open_session().open_batches == found
 
 
 def test_undo_gives_back_the_earlier_answer_of_the_same_person(open_session):

@@ -28,7 +28,7 @@ def label_all(session, data, n=4, rounds=100):
 
 
 def random_order(session):
-    return session.queue.draws.order.tolist()
+    return session._core.queue.draws.order.tolist()
 
 
 @pytest.mark.slow
@@ -272,17 +272,24 @@ def test_a_release_moves_no_audit(open_session, data):
 def test_what_is_reserved_for_the_audit_is_a_share_that_stays(open_session, data):
     texts = [f"{text} {i}" for i, text in enumerate(np.resize(data[0], 900))]
     small = open_session(X=texts[:300], audit_every=5)
-    first = small.queue.draws
+    first = small._core.queue.draws
     assert first.reserved.sum() == pytest.approx(60, abs=25)
     assert set(first.order[: first.reserved.sum()]) == {*np.flatnonzero(first.reserved)}
     before = first.reserved
     small.close()
     session = open_session(X=texts, audit_every=5)
-    grown = session.queue.draws
+    grown = session._core.queue.draws
     assert (grown.reserved[:300] == before).all()
     assert grown.reserved.sum() == pytest.approx(180, abs=45)
     session.close()
-    assert not open_session(X=texts, audit_every=None).queue.draws.reserved.any()
+    assert not open_session(X=texts, audit_every=None)._core.queue.draws.reserved.any()
+
+
+def test_a_session_says_whether_it_has_an_audit(open_session):
+    session = open_session(audit_every=5)
+    assert session.has_audit
+    session.close()
+    assert not open_session().has_audit
 
 
 def test_what_was_shown_is_recorded(open_session, tmp_path):
@@ -293,7 +300,7 @@ def test_what_was_shown_is_recorded(open_session, tmp_path):
     session.tell(3, "ham", unasked=True, annotator="bob", shown="suggestion")
     session.close()
     session = open_session()
-    answers = session.state.answers
+    answers = session._core.state.answers
     assert [one.shown for one in answers[3].given] == ["none", "suggestion"]
     assert [len(answers[id].blind) for id in (3, 4, 5)] == [1, 0, 0]
     assert "shown" not in events(session)[-2]

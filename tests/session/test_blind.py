@@ -50,11 +50,11 @@ def test_a_later_answer_never_replaces_the_first_in_an_estimate(session, open_se
     expected = session.compare("column").quality.accuracy.value
     assert expected < 0.95
     # All estimates have the first answers, whatever the training data is.
-    sample = session.queue.choose_sample(True)[0]
+    sample = session._core.queue.choose_sample(True)[0]
     session.tell(wrong, [TRUTH[id] for id in wrong], annotator="ann")
     assert [session.labels[id] for id in wrong] == [TRUTH[id] for id in wrong]
-    assert session.queue.choose_sample(True)[0] == sample
-    assert session.queue.choose_sample(False)[0] == sample
+    assert session._core.queue.choose_sample(True)[0] == sample
+    assert session._core.queue.choose_sample(False)[0] == sample
     assert session.compare("column").quality.accuracy.value == expected
     share = session.prevalence().estimates[None, "yes"].value
     said = np.mean([label == "yes" for label in sample.values()])
@@ -73,13 +73,13 @@ def test_an_undone_answer_is_not_the_first(session):
     id = session.audited[0]
     session.withdraw(id, annotator="ann")
     session.tell(id, "no", annotator="ann")
-    assert session.queue.choose_sample(True)[0][id] == "no"
+    assert session._core.queue.choose_sample(True)[0][id] == "no"
     session.undo(annotator="ann")  # a slip of the finger
     session.tell(id, "yes", annotator="ann")
-    assert session.queue.choose_sample(True)[0][id] == "yes"
+    assert session._core.queue.choose_sample(True)[0][id] == "yes"
     session.tell(id, "no", annotator="ann")
     session.undo(annotator="ann")
-    assert session.queue.choose_sample(True)[0][id] == "yes"
+    assert session._core.queue.choose_sample(True)[0][id] == "yes"
 
 
 def test_a_first_answer_with_help_leaves_an_item_out(session):
@@ -87,11 +87,11 @@ def test_a_first_answer_with_help_leaves_an_item_out(session):
     session.withdraw(id, annotator="ann")
     session.tell(id, "no", annotator="ann", shown="suggestion")
     session.tell(id, "no", annotator="ann")  # what was seen is not forgotten
-    sample, seen = session.queue.choose_sample(True)
+    sample, seen = session._core.queue.choose_sample(True)
     assert (id in sample, seen) == (False, [id])
-    assert session.queue.choose_sample(False)[0][id] == "no"
+    assert session._core.queue.choose_sample(False)[0][id] == "no"
     session.tell(id, "yes", annotator="bob")  # he saw nothing
-    assert session.queue.choose_sample(True)[0][id] == "yes"
+    assert session._core.queue.choose_sample(True)[0][id] == "yes"
 
 
 def test_a_first_answer_has_the_present_names(session):
@@ -100,7 +100,7 @@ def test_a_first_answer_has_the_present_names(session):
     session.rename_class("no", "yes")
     first = OTHER[TRUTH[id]] if id % 5 == 0 else TRUTH[id]
     expected = {"yes": "agree", "no": "yes"}[first]
-    assert session.queue.choose_sample(True)[0][id] == expected
+    assert session._core.queue.choose_sample(True)[0][id] == expected
 
 
 def test_a_first_answer_of_a_class_that_no_label_has_any_more_is_an_error(session):
@@ -109,17 +109,17 @@ def test_a_first_answer_of_a_class_that_no_label_has_any_more_is_an_error(sessio
     session.withdraw(id, annotator="ann")
     session.tell(id, "odd", annotator="ann")
     session.tell(id, TRUTH[id], annotator="ann")
-    assert session.queue.choose_sample(True)[0][id] == "odd"
+    assert session._core.queue.choose_sample(True)[0][id] == "odd"
     assert session.estimate().accuracy is not None
 
 
 def test_what_the_audit_can_draw_is_not_suspicious(session):
     found = [id for id, *_ in session.suspicious(100)]
     wrong = {id for id in session.labels if id % 5 == 0}
-    blind = {id for id in wrong if session.queue.is_blind(id)}
+    blind = {id for id in wrong if session.is_blind(id)}
     assert blind
     assert wrong - blind <= {*found}
-    assert not any(session.queue.find_blind(found))
+    assert not any(map(session.is_blind, found))
 
 
 def test_without_an_audit_all_answers_are_compared(open_session):
@@ -132,8 +132,8 @@ def test_without_an_audit_all_answers_are_compared(open_session):
 def test_copies_in_other_capitals_or_with_other_blanks_are_blind(open_session):
     copies = [f"  {text.upper()} ".replace(" ", "\u00a0 ") for text in TEXTS]
     session = open_session(TEXTS + copies, learner=LEARNER, audit_every=5)
-    blind = np.array(session.queue.find_blind(range(2 * N)))
-    reserved = session.queue.draws.reserved
+    blind = np.array(list(map(session.is_blind, range(2 * N))))
+    reserved = session._core.queue.draws.reserved
     expected = reserved[:N] | reserved[N:]
     assert expected.sum() > reserved.sum() / 2
     assert (blind[:N] == expected).all()
@@ -147,11 +147,11 @@ def test_copies_of_pairs_are_blind_and_rows_of_numbers_have_none(open_session, k
     else:
         X = [(f"{'A' if i % 2 else 'a'} {i // 2}", "b") for i in range(100)]
     session = open_session(X, audit_every=5)
-    reserved = session.queue.draws.reserved
+    reserved = session._core.queue.draws.reserved
     expected = reserved
     if kind == "pairs":
         expected = np.repeat(reserved.reshape(-1, 2).any(axis=1), 2)
-    assert session.queue.find_blind(range(100)) == expected.tolist()
+    assert list(map(session.is_blind, range(100))) == expected.tolist()
     assert 0 < expected.sum() < 100
 
 
@@ -159,10 +159,10 @@ def test_what_the_audit_draws_behind_the_reserved_texts_is_blind_from_then_on(
     open_session,
 ):
     session = open_session([*TEXTS[:30], "GOOD FILM NUMBER 29"], audit_every=1)
-    session.queue.draws.__dict__["reserved"] = np.zeros(31, dtype=bool)
-    assert not any(session.queue.find_blind(range(31)))
+    session._core.queue.draws.__dict__["reserved"] = np.zeros(31, dtype=bool)
+    assert not any(map(session.is_blind, range(31)))
     (drawn,) = session.ask(1).ids
-    assert session.queue.find_blind(range(31)) == [
+    assert list(map(session.is_blind, range(31))) == [
         TEXTS[:30][drawn].casefold() == text.casefold()
         for text in [*TEXTS[:30], "GOOD FILM NUMBER 29"]
     ]

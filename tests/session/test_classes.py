@@ -61,10 +61,10 @@ def test_a_class_can_be_added_where_any_label_is_allowed(open_session):
 def test_bad_names_of_classes_are_refused(open_session, classes, call, error, match):
     session = open_session(classes=classes)
     session.tell([3, 4], ["ham", "spam"], unasked=True)
-    seq = session.state.seq
+    seq = session._core.state.seq
     with pytest.raises(error, match=match):
         call(session)
-    assert session.state.seq == seq
+    assert session._core.state.seq == seq
 
 
 def test_a_list_is_not_the_name_of_a_class(open_session):
@@ -86,7 +86,7 @@ def test_a_renamed_class_has_its_new_name_everywhere(open_session, tmp_path):
         assert session.answers == renamed
         assert session.labels == {3: "spam", 4: "bacon", 5: "bacon"}
         assert session.classes == ["bacon", "spam", "eggs"]
-        assert session.state.renamed == {"ham": "bacon"}
+        assert session._core.state.renamed == {"ham": "bacon"}
         match = r"got 'ham' for 6\. It was renamed to 'bacon'"
         with pytest.raises(ValueError, match=match):
             session.tell(6, "ham", unasked=True)
@@ -138,7 +138,7 @@ def test_names_can_go_round(open_session):
         session.rename_class(old, new)
     assert session.labels == {1: "b", 2: "a"}
     assert session.classes == ["b", "a"]
-    assert session.state.renamed == {"x": "b"}
+    assert session._core.state.renamed == {"x": "b"}
     session.tell(3, "a", unasked=True)
     with pytest.raises(ValueError, match=r"'x' for 4\. It was renamed to 'b'"):
         session.tell(4, "x", unasked=True)
@@ -202,7 +202,7 @@ def test_an_added_class_with_labels_stays(open_session):
 def test_a_class_added_in_0_2_0_is_not_undone(open_session):
     session = open_session(classes=["a", "b"], refit=False)
     session.tell(0, "a", unasked=True)
-    session._journal.record("classes", classes=["a", "b", "c"], added="c")
+    session._core.journal.record("classes", classes=["a", "b", "c"], added="c")
     assert undoable(session)["event"] == "tell"
     session.undo()
     assert session.classes == ["a", "b", "c"]
@@ -261,10 +261,10 @@ def test_every_label_is_one_of_the_classes(learner, tmp_path_factory, steps):
             if kind == "tell" and first in classes:
                 session.tell(id, first, unasked=True, annotator=who)
             elif kind == "rename" and first in classes and first != second:
-                before[session.state.seq + 1] = session.labels, classes
+                before[session._core.state.seq + 1] = session.labels, classes
                 session.rename_class(first, second, annotator=who)
             elif kind == "add" and first not in classes:
-                before[session.state.seq + 1] = session.labels, classes
+                before[session._core.state.seq + 1] = session.labels, classes
                 session.add_class(first, annotator=who)
             elif kind == "remove" and len(classes) > 2 and first in classes:
                 given = [a.values() for a in session.answers.values()]
@@ -272,10 +272,12 @@ def test_every_label_is_one_of_the_classes(learner, tmp_path_factory, steps):
                     with pytest.raises(ValueError, match="a class without labels"):
                         remove_class(session, first, annotator=who)
                 else:
-                    before[session.state.seq + 1] = session.labels, classes
+                    before[session._core.state.seq + 1] = session.labels, classes
                     remove_class(session, first, annotator=who)
             elif kind == "undo" and (last := undoable(session, who)):
-                at_once = last["seq"] == session.state.seq and last["seq"] in before
+                at_once = (
+                    last["seq"] == session._core.state.seq and last["seq"] in before
+                )
                 session.undo(annotator=who)
                 if at_once:
                     assert (session.labels, session.classes) == before[last["seq"]]

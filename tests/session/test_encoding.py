@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.labeling import Desk
+from skactive.session import Desk
 
 WAIT = 120.0  # seconds, for what takes a fraction of one
 
@@ -54,8 +54,8 @@ def learner():
 
 def _wait_until_encoded(session):
     SlowFeatures.gate.set()
-    session.models._encoder._thread.join(WAIT)
-    assert session.models.encoded == 1
+    session._core.models._encoder._thread.join(WAIT)
+    assert session.encoded == 1
 
 
 def test_the_first_items_need_no_features(open_session, learner, texts):
@@ -63,8 +63,8 @@ def test_the_first_items_need_no_features(open_session, learner, texts):
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert (session.models.encoded, SlowFeatures.seen) == (0, {})
-    assert session.models.newest().learner is None
+    assert (session.encoded, SlowFeatures.seen) == (0, {})
+    assert session.newest_model.learner is None
     SlowFeatures.gate.set()
 
 
@@ -86,10 +86,10 @@ def test_labels_of_the_learner_need_no_waiting_either(open_session, learner, tex
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert session.models.newest().learner is None
+    assert session.newest_model.learner is None
     _wait_until_encoded(session)
-    session.models._trainer.wait()
-    assert session.models.newest().learner.predict(texts[:1]).tolist() == ["a"]
+    session._core.models._trainer.wait()
+    assert session.newest_model.learner.predict(texts[:1]).tolist() == ["a"]
 
 
 def test_items_are_chosen_by_the_strategy_once_all_have_features(
@@ -102,7 +102,7 @@ def test_items_are_chosen_by_the_strategy_once_all_have_features(
     plain = open_session(texts, folder=tmp_path / "plain", learner=learner)
     plain.tell(labels, unasked=True)
     assert session.ask().ids == plain.ask().ids
-    assert session.models.newest().learner.predict(
+    assert session.newest_model.learner.predict(
         ["aaaaaa text 9", " text 9"]
     ).tolist() == [
         "b",
@@ -114,7 +114,7 @@ def test_candidates_are_items_with_features_while_others_have_none(
     open_session, learner, texts
 ):
     session = open_session(texts, learner=learner, encode="background")
-    encoder = session.models._encoder
+    encoder = session._core.models._encoder
     encoder.ready[::3] = True
     session.tell({i: "ab"[i % 7 > 3] for i in range(20)}, unasked=True)
     assert encoder.ready[list(session.ask(10).ids)].all()
@@ -132,7 +132,9 @@ def test_every_item_is_encoded_once_in_a_random_order(open_session, learner, tex
 
 
 def test_all_is_encoded_only_when_all_items_are_marked(open_session, learner, texts):
-    encoder = open_session(texts, learner=learner, encode="background").models._encoder
+    encoder = open_session(
+        texts, learner=learner, encode="background"
+    )._core.models._encoder
     shares = []
 
     class Watched(np.ndarray):
@@ -152,7 +154,7 @@ def test_close_ends_the_encoding(open_session, learner, texts):
     session = open_session(texts, learner=learner, encode="background")
     SlowFeatures.gate.set()
     session.close()
-    assert not session.models._encoder._thread.is_alive()
+    assert not session._core.models._encoder._thread.is_alive()
 
 
 def test_an_error_of_the_features_is_raised_where_they_are_needed(
@@ -163,7 +165,7 @@ def test_an_error_of_the_features_is_raised_where_they_are_needed(
 
     monkeypatch.setattr(SlowFeatures, "transform", fail)
     session = open_session(texts, learner=learner, encode="background")
-    session.models._encoder._thread.join(WAIT)
+    session._core.models._encoder._thread.join(WAIT)
     with pytest.raises(RuntimeError, match="no features"):
         session.ask()
 
@@ -184,9 +186,9 @@ def test_an_error_of_the_features_is_known_at_once_and_raised_once(
     session = open_session(
         texts, learner=learner, refit="background", encode="background"
     )
-    session.models._encoder._thread.join(WAIT)
-    assert str(session.models.encoding_error) == "a bad text"
-    assert session.models.encoded == 1
+    session._core.models._encoder._thread.join(WAIT)
+    assert str(session._core.models.encoding_error) == "a bad text"
+    assert session.encoded == 1
     with pytest.raises(ValueError, match="a bad text") as caught:
         session.ask(3)
     assert "No label is lost" in caught.value.__notes__[0]
@@ -200,8 +202,8 @@ def test_only_items_whose_features_failed_have_none(
     session = open_session(
         texts, learner=learner, refit="background", encode="background"
     )
-    session.models._encoder._thread.join(WAIT)
-    ready = session.models._encoder.ready
+    session._core.models._encoder._thread.join(WAIT)
+    ready = session._core.models._encoder.ready
     assert not ready[7]
     assert ready.sum() == 300 - 256
 
@@ -214,7 +216,7 @@ def test_a_front_end_shows_an_error_of_the_features(
         texts, learner=learner, refit="background", encode="background"
     )
     with Desk(session) as desk:
-        session.models._encoder._thread.join(WAIT)
+        session._core.models._encoder._thread.join(WAIT)
         assert "ValueError: a bad text" in desk.state()["model"]["error"]
         assert len(desk.next("a tab")) == 2  # people go on
 
@@ -222,8 +224,8 @@ def test_a_front_end_shows_an_error_of_the_features(
 def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):
     plain = ActiveLearner(LogisticRegression())
     session = open_session(learner=plain, encode="background")
-    assert session.models._encoder is None
-    assert session.models.encoded == 1
+    assert session._core.models._encoder is None
+    assert session.encoded == 1
 
 
 def test_another_value_is_refused(open_session):
@@ -239,7 +241,7 @@ def test_items_that_are_added_are_encoded_too(open_session, learner, texts, when
     if when == "after":
         _wait_until_encoded(session)
     session.add(["the last", "the very last"])
-    assert session.models.encoded < 1 or when == "after"
+    assert session.encoded < 1 or when == "after"
     _wait_until_encoded(session)
     assert {*texts, "the last", "the very last"} <= SlowFeatures.seen.keys()
     assert len(session.ask(302)) == 302

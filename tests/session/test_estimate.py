@@ -8,7 +8,7 @@ from skactive import ActiveLearner
 from skactive.estimation import estimate_quality
 from skactive.estimation._held_out import out_of_fold
 from skactive.session import Estimate
-from skactive.session._insights import minutes_left
+from skactive.session._evidence import minutes_left
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     X, y = many
     session = open_session(X, audit_every=3, n_labels=200)
     label(session, y, 90, seconds=20)
-    seq = session.state.seq
+    seq = session._core.state.seq
     found = session.estimate(horizon=40)
-    assert session.state.seq == seq
+    assert session._core.state.seq == seq
     assert found.n_labels == 90
     assert found.n_audited == len(session.audited) >= 25
     # One estimate of one quantity, from models that lack the label.

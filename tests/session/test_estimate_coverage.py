@@ -59,7 +59,7 @@ def simulate_session(X, y, folder, seed):
 
         right, _ = label(N_LABELS)
         estimate = session.estimate(horizon=HORIZON)
-        evidence = find_evidence(session, blind=True)
+        evidence = find_evidence(session._core, blind=True)
         guesses = np.array(evidence.classes)[evidence.predicted.argmax(axis=1)]
         truth = np.mean(guesses == np.array(y)[evidence.positions])
         later, still_left = label(N_LABELS + HORIZON)

@@ -61,7 +61,7 @@ def test_predictions_of_labeled_items_are_held_out(session):
     # By hand: models without the label of the item, and the model of all labels.
     from skactive.session._evidence import find_evidence
 
-    evidence = find_evidence(session, blind=True)
+    evidence = find_evidence(session._core, blind=True)
     model = session.learner.predict_proba(TEXTS)
     place = {row: i for i, row in enumerate(evidence.positions.tolist())}
     rest = [id for id in range(N) if id not in session.labels]

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive.annotators import ColumnAnnotator
-from skactive.labeling import Desk
 from skactive.labeling._prompt import _Prompt
+from skactive.session import Desk
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film {i}" for i in range(60)]
 NAMED = {"yes": "a good film", "no": ""}
@@ -102,7 +102,7 @@ def test_the_first_text_and_the_next_ones_wait_for_no_model(
     open_session, soon, kind, encode
 ):
     session = soon(open_one, open_session, kind, encode)
-    assert session.models.newest().learner is None
+    assert session.newest_model.learner is None
     asked = list(soon(session.ask).ids)
     with Desk(session) as desk:
         for name in NAMED if kind == "open" else ():
@@ -115,10 +115,10 @@ def test_the_first_text_and_the_next_ones_wait_for_no_model(
             asked.append(item["id"])
         assert state["n_labeled"] == 8
         # All of them are of the audit: its random order.
-        order = session.queue.draws.order.tolist()
+        order = session._core.queue.draws.order.tolist()
         assert {*asked} <= {*order[:16]}
         Blocked.gate.set()
-        session.models._trainer.wait()
+        session._core.models._trainer.wait()
         items = desk.search("", where={}, n_items=60)["items"]
         assert all(item["blind"] or item["prediction"] is not None for item in items)
 
@@ -128,8 +128,8 @@ def test_labels_of_one_class_make_no_model_to_choose_by(open_session, soon, enco
     session = soon(open_one, open_session, "classes", encode)
     (id, _) = soon(session.ask).ids
     soon(session.tell, [id], ["yes"])
-    session.models._trainer.wait()  # one class is learned without the encoder
-    assert session.models.newest().learner is not None
+    session._core.models._trainer.wait()  # one class is learned without the encoder
+    assert session.newest_model.learner is not None
     assert soon(session.ask)
 
 
@@ -172,7 +172,7 @@ def test_a_changed_class_and_a_machine_are_waited_for_by_nobody(
         soon(desk.rename_class, "maybe", "perhaps")
         assert soon(desk.next, "tab")
         Blocked.gate.set()
-        session.models._trainer.wait()
+        session._core.models._trainer.wait()
         assert {*session.learner.classes_} == {"yes", "no", "perhaps"}
 
 
@@ -190,14 +190,14 @@ def test_the_prompt_shows_texts_at_once(open_session, soon):
 def test_the_model_without_labels_comes_in_the_background(open_session, soon, encode):
     session = soon(open_one, open_session, encode=encode)
     soon(session.ask)
-    assert session.models.training
+    assert session._core.models.training
     Blocked.gate.set()
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     session.ask()
-    predicted = session.models.newest().learner.predict(["a good film"])
+    predicted = session.newest_model.learner.predict(["a good film"])
     assert predicted.tolist() == ["yes"]
-    assert session.models._trainer.busy is False  # once is enough
-    ask = session._journal.events[-1]
+    assert session._core.models._trainer.busy is False  # once is enough
+    ask = session._core.journal.events[-1]
     assert (ask["event"], ask["model"]) == ("ask", 0)
 
 
@@ -227,8 +227,8 @@ def test_an_encoder_that_fails_costs_no_training_in_the_foreground(
 
     monkeypatch.setattr(Blocked, "transform", fail)
     session = soon(open_one, open_session)
-    session.models._encoder._thread.join(WAIT)
-    session.models._trainer.wait()
+    session._core.models._encoder._thread.join(WAIT)
+    session._core.models._trainer.wait()
     with Desk(session) as desk:
         for _ in range(4):
             (item, *_) = soon(desk.next, "tab")

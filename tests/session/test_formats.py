@@ -192,11 +192,11 @@ def test_documented_files_are_read(
     assert session.answers == answers
     assert session.skipped == skipped
     assert imported.added == list(answers)
-    seq = session.state.seq
+    seq = session._core.state.seq
     again = session.import_labels(path, format=format)
     assert again.unchanged == list(answers)
     assert again.added == again.conflicts == again.unknown == []
-    assert session.state.seq == seq
+    assert session._core.state.seq == seq
 
 
 def test_seconds_of_label_studio_are_kept(open_texts, write):
@@ -476,7 +476,7 @@ def test_a_malformed_file_is_refused_whole(
         session.import_labels(path, format=format)
     assert "Nothing was recorded" in str(caught.value)
     assert str(path) in str(caught.value)
-    assert session.state.seq == 1
+    assert session._core.state.seq == 1
 
 
 def test_nothing_is_recorded_if_a_later_annotator_uses_an_unknown_class(
@@ -485,7 +485,7 @@ def test_nothing_is_recorded_if_a_later_annotator_uses_an_unknown_class(
     session = open_texts(classes=["disaster", "yes"])
     with pytest.raises(ValueError, match="among the classes of the session"):
         session.import_labels(write(PRODIGY, "prodigy"), format="prodigy")
-    assert session.state.seq == 1
+    assert session._core.state.seq == 1
 
 
 def test_what_cannot_be_done_is_refused(open_texts, open_session, tmp_path):

@@ -102,7 +102,7 @@ def test_history_undo_and_open_batches_follow_their_items(open_texts):
     first, *waiting = [TEXTS[id] for id in batch.ids]
     X = [*TEXTS[::-1], "new"]
     session = open_texts(X)
-    assert [X[id] for id in session.queue.open_batches()[0].ids] == waiting
+    assert [X[id] for id in session.open_batches[0].ids] == waiting
     assert list(session.ask().items) == waiting
     kinds = [event["event"] for event in session.history(X.index(first))]
     assert kinds == ["ask", "tell", "tell"]
@@ -116,7 +116,7 @@ def test_open_items_that_are_gone_are_closed(open_texts):
         session.skip(11, unasked=True)
     X = [x for i, x in enumerate(TEXTS) if i not in (*batch.ids, 11)]
     session = open_texts(X)
-    assert session.queue.open_batches() == []
+    assert session.open_batches == []
     assert session.skipped == []
     assert session.ask(1).number == 2
 

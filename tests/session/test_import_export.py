@@ -167,7 +167,7 @@ def test_open_items_are_exported_and_imported_with_labels(open_texts, tmp_path):
     pd.DataFrame(rows).to_csv(path, index=False)
     session.import_labels(path)
     assert session.labels == {batch.ids[0]: "pos", batch.ids[2]: "pos"}
-    assert session.queue.open_batches()[0].ids == (batch.ids[1],)
+    assert session.open_batches[0].ids == (batch.ids[1],)
 
 
 def test_labels_move_to_a_pool_that_grew(open_texts):
@@ -194,6 +194,19 @@ def test_pairs_are_two_columns(open_texts, tmp_path, suffix, wrap):
     session.export(tmp_path / f"x.{suffix}")
     (row,) = read(tmp_path / f"x.{suffix}")
     assert [row["text_1"], row["text_2"]] == ["when?", "now"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_further_columns_come_last_and_get_another_name_if_theirs_is_taken(
+    open_texts, tmp_path, suffix
+):
+    session, path = open_texts(), tmp_path / f"x.{suffix}"
+    session.tell(["b", "a"], ["pos", "neg"], unasked=True)
+    cells = {"a": {"color": "red"}, "b": {"label": "old"}}
+    session.export(path, columns=cells.get)
+    rows = read(path)
+    assert [list(row)[-2:] for row in rows] == [["task_label", "color"]] * 2
+    assert (rows[0]["task_label"], rows[1]["color"]) == ("old", "red")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

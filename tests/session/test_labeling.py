@@ -17,7 +17,7 @@ def test_open_items_are_not_asked_again(open_session):
     batches = [session.ask(10) for _ in range(6)]
     ids = [id for batch in batches for id in batch.ids]
     assert sorted(ids) == list(range(60))
-    assert [b.number for b in session.queue.open_batches()] == [1, 2, 3, 4, 5, 6]
+    assert [b.number for b in session.open_batches] == [1, 2, 3, 4, 5, 6]
     assert not session.ask()
     session.release(batches[2].ids)
     again = session.ask(60)
@@ -30,10 +30,10 @@ def test_partial_answers_leave_the_rest_open(open_session, data):
     first, second = session.ask(), session.ask()
     session.tell(second.ids[1], data[1][second.ids[1]])
     session.tell(first.ids[:3], data[1][list(first.ids[:3])])
-    left = {batch.number: batch.ids for batch in session.queue.open_batches()}
+    left = {batch.number: batch.ids for batch in session.open_batches}
     assert left == {1: first.ids[3:], 2: (second.ids[0], *second.ids[2:])}
     np.testing.assert_array_equal(
-        session.queue.open_batches()[0].items, data[0][list(first.ids[3:])]
+        session.open_batches[0].items, data[0][list(first.ids[3:])]
     )
 
 
@@ -99,7 +99,7 @@ def test_undo_reaches_back_beyond_a_restart(open_session):
     with open_session() as session:
         session.undo()
         assert session.labels == {}
-        assert session.queue.open_batches()[0].ids == (a, b)
+        assert session.open_batches[0].ids == (a, b)
 
 
 def test_an_undone_release_does_not_open_items_twice(open_session):
@@ -108,7 +108,7 @@ def test_an_undone_release_does_not_open_items_twice(open_session):
     session.release()
     session.ask(60)
     session.undo()
-    assert [batch.number for batch in session.queue.open_batches()] == [2]
+    assert [batch.number for batch in session.open_batches] == [2]
 
 
 def test_skipped_items_are_set_aside_until_labeled(open_session):
@@ -166,7 +166,7 @@ def test_scalars_of_numpy_are_ids_everywhere(open_session):
     assert session.labels == {4: "ham"}
     (asked,) = session.ask(1).ids
     session.release(np.int64(asked))
-    assert session.queue.open_batches() == []
+    assert session.open_batches == []
 
 
 def test_ids_of_numpy_are_plain_ids(open_session, data):
@@ -274,7 +274,7 @@ def test_what_json_does_not_take_is_described(open_session, learner):
 def test_a_bar_shows_labels_and_the_age_of_the_model(open_session, capsys):
     session = open_session(verbose=1)
     session.ask(2)
-    session.tell(session.queue.open_batches()[0].ids, ["ham", "spam"])
+    session.tell(session.open_batches[0].ids, ["ham", "spam"])
     session.close()
     shown = capsys.readouterr().err
     assert "2/60" in shown
@@ -294,7 +294,7 @@ def test_a_closed_session_can_be_read_but_not_written(open_session):
     session.close()
     session.close()
     assert session.labels == {}
-    assert session.queue.open_batches() == [batch]
+    assert session.open_batches == [batch]
     for call in (session.ask, session.undo, lambda: session.tell(batch.ids[0], "ham")):
         with pytest.raises(ValueError, match=r"closed\. Open it again"):
             call()

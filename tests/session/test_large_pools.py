@@ -59,7 +59,10 @@ def kept_bytes(learner, X, ids, path):
     session = LabelingSession(learner, X, path, ids, audit_every=5, overlap=0.1)
     with session:
         label(session)
-        assert session.state.pool.copies_of(session.audited[0]) == session.audited[:1]
+        assert (
+            session._core.state.pool.copies_of(session.audited[0])
+            == session.audited[:1]
+        )
         assert session.learner.classes_.tolist() == ["even", "odd"]
         gc.collect()
         kept, _ = tracemalloc.get_traced_memory()
@@ -100,7 +103,7 @@ def test_a_pool_in_a_file_is_labeled_as_a_list_is(text_learner, tmp_path):
     assert asked[0] == asked[1]
     with LabelingSession(text_learner, pool, tmp_path / "file") as session:
         assert session.pool_ids == list(pool.ids)
-        assert session.state.pool.search("NUMBER 29")[:2] == [
+        assert session._core.state.pool.search("NUMBER 29")[:2] == [
             pool.ids[29],
             pool.ids[290],
         ]
@@ -172,7 +175,11 @@ def test_large_and_small_pools_agree(text_learner, tmp_path, monkeypatch):
             label(session)
             session.export(tmp_path / "labels.csv")
             seen.append(
-                (session.labels, session.audited, session.state.pool.copies_of("i1"))
+                (
+                    session.labels,
+                    session.audited,
+                    session._core.state.pool.copies_of("i1"),
+                )
             )
         place = text_learner, texts[::-1], tmp_path / f"new {few}", ids[::-1]
         with LabelingSession(*place) as session:

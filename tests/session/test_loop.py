@@ -73,17 +73,17 @@ def test_resumed_at_any_point_a_session_ends_the_same(
     y = data[1]
 
     def forget_open(session):  # this script looks after open batches itself
-        session.queue._to_show.clear()
+        session._core.queue._to_show.clear()
 
     def step(session, i):
-        if i % 4 == 0 or not session.queue.open_batches():
+        if i % 4 == 0 or not session.open_batches:
             forget_open(session)
             session.ask()
         elif i % 4 == 1:
-            batch = session.queue.open_batches()[0]
+            batch = session.open_batches[0]
             session.tell(batch.ids[:2], y[list(batch.ids[:2])])
         elif i % 4 == 2:
-            session.skip(session.queue.open_batches()[0].ids[-1])
+            session.skip(session.open_batches[0].ids[-1])
             if i % 3 == 0:
                 session.undo()
         elif refit is False and session.labels:
@@ -94,7 +94,7 @@ def test_resumed_at_any_point_a_session_ends_the_same(
         step(whole, i)
     for i in range(24):
         with open_session(folder=tmp_path / "parts", refit=refit) as parts:
-            if parts.queue.open_batches() and i % 4 == 0:
+            if parts.open_batches and i % 4 == 0:
                 forget_open(parts)
             step(parts, i)
     parts = open_session(folder=tmp_path / "parts", refit=refit)
@@ -140,7 +140,7 @@ def test_labels_a_learner_was_fitted_to_are_trained_on(open_session, learner, da
     for _ in range(2):
         batch = session.ask()
         expected = plain.query(
-            X[10:], candidates=session.queue.free() | _mask(batch.ids)
+            X[10:], candidates=session._core.queue.free() | _mask(batch.ids)
         )
         assert batch.ids == tuple(expected)
         session.tell(batch.ids, y[10:][list(batch.ids)])

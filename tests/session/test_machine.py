@@ -96,7 +96,7 @@ def test_answers_of_a_machine_are_no_labels(session, open_session):
     assert [x for e in events for x in e["confidences"]] == scores
     assert events[0]["settings"]["annotator"] == "ColumnAnnotator"
     assert not any("settings" in e for e in events[1:])
-    assert session.state.find_machine(3) == (SAID[3], scores[3])
+    assert session._core.state.find_machine(3) == (SAID[3], scores[3])
     before = session.labels
     session.close()
     again = open_session(TEXTS, learner=make_learner(), audit_every=2)
@@ -225,7 +225,7 @@ def test_items_that_leave_the_pool_take_their_answers(open_session):
     again = open_session([texts[i] for i in kept], learner=make_learner())
     expected = {new: SAID[old] for new, old in enumerate(kept)}
     assert again.machine_answers["column"] == expected
-    assert again.state.find_machine(10) == (SAID[11], 0.11)
+    assert again._core.state.find_machine(10) == (SAID[11], 0.11)
 
 
 def test_agreement_has_a_pair_for_the_machine_only(session):
@@ -302,7 +302,7 @@ def test_a_machine_is_compared_with_blind_answers(session):
     helped = next(id for id in session.audited if id % 7 and TRUTH[id] != "bug")
     session.tell(helped, "bug", annotator="bob", shown="suggestion")
     found = session.compare("column")
-    sample = [id for id in session.queue.choose_sample(True)[0] if id % 7]
+    sample = [id for id in session._core.queue.choose_sample(True)[0] if id % 7]
     assert len(sample) > 20
     assert helped in sample
     expected = estimate_quality(
@@ -313,7 +313,9 @@ def test_a_machine_is_compared_with_blind_answers(session):
         cross_fitted=False,
     )
     assert found.quality.accuracy == expected.accuracy
-    assert found.n_silent == len(session.queue.choose_sample(True)[0]) - len(sample)
+    assert found.n_silent == len(session._core.queue.choose_sample(True)[0]) - len(
+        sample
+    )
     answers = {
         id: dict.fromkeys(("ann", "bob", "eve"), TRUTH[id]) for id in session.labels
     }

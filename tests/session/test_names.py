@@ -105,7 +105,7 @@ def test_an_estimator_of_one_label_is_refused_with_a_remedy(open_session, refit)
     session = open_session(refit=refit)
     first = session.ask(2)
     session.tell(first.ids, [["ham"], ["ham", "spam"]])
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     with pytest.raises(ValueError, match="1d array") as info:
         session.ask()
     notes = " ".join(info.value.__notes__)
@@ -156,7 +156,7 @@ def test_a_model_is_trained_on_names(open_session, several, data, names, classes
         session.tell(batch.ids, [names[id] for id in batch.ids])
     order = classes or session.known_classes
     assert_trained_on(session.learner, X, session.labels, order)
-    assert session.models.newest().classes == order
+    assert session.newest_model.classes == order
     assert session.target == "multi-label"
 
 
@@ -182,7 +182,7 @@ def test_columns_grow_with_a_new_class(open_session, several, data):
     session.tell(4, ["eggs", "ham"], unasked=True)
     assert session.labels[4] == ["ham", "eggs"]
     assert_trained_on(session.learner, data[0], session.labels, session.classes)
-    assert session.classes == session.models.newest().classes == ["ham", "spam", "eggs"]
+    assert session.classes == session.newest_model.classes == ["ham", "spam", "eggs"]
 
 
 def test_renaming_and_merging_reach_the_model(open_session, several, data):
@@ -223,7 +223,7 @@ def test_with_less_than_two_classes(open_session, several, told):
     session.tell({0: [], **told}, unasked=True)
     assert len(session.ask()) == 4
     assert session.learner.y_labeled_.shape[1] == 2
-    assert session.models.newest().classes == session.known_classes
+    assert session.newest_model.classes == session.known_classes
     session.export(session.folder + ".csv", what="pool")
     predicted = pd.read_csv(session.folder + ".csv")["prediction"].map(json.loads)
     assert {name for label in predicted for name in label} <= {"ham"}
@@ -255,7 +255,7 @@ def test_single_labels_from_before_the_session(open_session, several, data):
     session.tell(5, ["eggs", "spam"], unasked=True)
     expected = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
     np.testing.assert_array_equal(session.learner.y_labeled_, expected)
-    assert session.models.newest().classes == ["ham", "spam", "eggs"]
+    assert session.newest_model.classes == ["ham", "spam", "eggs"]
 
 
 def test_columns_from_before_the_session_need_names(open_session, several, data):
@@ -266,7 +266,7 @@ def test_columns_from_before_the_session_need_names(open_session, several, data)
         open_session(learner=several, classes=["ham", "spam"])
     session = open_session(learner=several)
     session.tell([5], [[0, 0, 1]], unasked=True)  # rows of the matrix are labels, too
-    assert (session.target, session.models.newest().classes) == ("multi-label", None)
+    assert (session.target, session.newest_model.classes) == ("multi-label", None)
     assert session.learner.y_labeled_.shape == (3, 3)
 
 

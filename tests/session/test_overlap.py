@@ -99,14 +99,14 @@ def test_items_of_one_person_are_asked_of_a_second_one_first(open_session, data)
     assert second.ids == first.ids[:3]
     np.testing.assert_array_equal(second.items, data[0][list(second.ids)])
     assert events(session)[-1]["second"] == list(second.ids)
-    both = [batch.ids for batch in session.queue.open_batches()]
+    both = [batch.ids for batch in session.open_batches]
     assert both == [first.ids[2:], second.ids]  # one item waits for two people
     third = session.ask(3, annotator="bob")
     assert third.ids[0] == first.ids[3]
     assert {*third.ids}.isdisjoint(first.ids[:3])
     assert session.ask(2, annotator="eve").ids != first.ids[:2]  # two are enough
     session.tell(second.ids[2], "eggs", annotator="bob")
-    assert session.queue.open_batches()[0].ids == first.ids[2:]  # ann is still asked
+    assert session.open_batches[0].ids == first.ids[2:]  # ann is still asked
     session.tell(first.ids[2], "ham", annotator="ann")
     assert session.answers[first.ids[2]] == {"bob": "eggs", "ann": "ham"}
 
@@ -133,14 +133,14 @@ def test_a_second_opinion_can_be_skipped_undone_and_released(open_session):
     session.skip(ids[0], annotator="bob")
     assert session.skipped == []
     assert session.labels == {ids[0]: "ham", ids[1]: "spam"}
-    assert session.queue.open_batches()[0].ids == ids[1:]
+    assert session.open_batches[0].ids == ids[1:]
     session.undo(annotator="ann")
     assert session.skipped == [ids[0]]  # now nobody's answer is left
-    assert [batch.ids for batch in session.queue.open_batches()] == [ids, ids[1:]]
+    assert [batch.ids for batch in session.open_batches] == [ids, ids[1:]]
     session.release(ids[1], annotator="bob")
-    assert [batch.ids for batch in session.queue.open_batches()] == [ids]
+    assert [batch.ids for batch in session.open_batches] == [ids]
     session.undo(annotator="bob")
-    assert [batch.ids for batch in session.queue.open_batches()] == [ids, ids[1:]]
+    assert [batch.ids for batch in session.open_batches] == [ids, ids[1:]]
 
 
 def test_a_resumed_session_shows_second_opinions_to_their_people(open_session):
@@ -159,7 +159,7 @@ def test_items_follow_the_pool(open_session, data):
         session.ask(3, annotator="bob")
     session = open_session(data[0][::-1], overlap=1.0)
     assert session.ask(annotator="bob").ids == tuple(59 - id for id in ids)
-    (asked,) = (e for e in session._journal.events if "second" in e)
+    (asked,) = (e for e in session._core.journal.events if "second" in e)
     assert asked["second"] == [59 - id for id in ids]
 
 
@@ -185,6 +185,6 @@ def test_two_people_with_an_overlap_label_the_whole_pool(open_session, data):
     assert {*asked["ann"], *asked["bob"]} == set(range(60))
     twice = {*asked["ann"]} & {*asked["bob"]}
     assert all(len(set(ids)) == len(ids) for ids in asked.values())
-    shared = {id for id in range(60) if session.queue.draws.shared[id]}
+    shared = {id for id in range(60) if session._core.queue.draws.shared[id]}
     assert twice == shared
     assert {id for id, given in session.answers.items() if len(given) == 2} == shared

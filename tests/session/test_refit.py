@@ -112,7 +112,7 @@ def test_in_the_background_the_next_batch_does_not_wait(open_session, slow, data
     assert session.model_age == 2
     assert Slow.started.acquire(timeout=WAIT)
     Slow.go.release()
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     assert session.ask()
     assert session.model_age == 0
 
@@ -123,7 +123,7 @@ def test_in_the_background_the_next_batch_does_not_wait(open_session, slow, data
     assert session.ask()  # by the old one
     assert session.model_age == 3
     Slow.go.release(2)
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     assert session.model_age == 0
     assert Slow.sizes == [2, 3, 5]  # of those that waited only the newest
     assert len(session.learner.y_labeled_) == 5
@@ -134,11 +134,11 @@ def test_a_batch_records_the_labels_of_its_model(open_session, slow, data):
     Slow.go.release()
     tell(session, data, *two_classes(data))
     session.ask()
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     session.ask()
     tell(session, data, 50)
     session.ask()
-    models = [e["model"] for e in session._journal.events if e["event"] == "ask"]
+    models = [e["model"] for e in session._core.journal.events if e["event"] == "ask"]
     assert models[-2:] == [2, 2]
 
 
@@ -153,7 +153,7 @@ def test_an_error_in_the_background_is_raised_once_and_the_old_model_stays(
     Slow.error = MemoryError("no room")
     tell(session, data, 50)
     Slow.go.release()
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     with pytest.raises(MemoryError, match="no room") as caught:
         session.ask()
     assert "No label is lost" in caught.value.__notes__[0]
@@ -163,7 +163,7 @@ def test_an_error_in_the_background_is_raised_once_and_the_old_model_stays(
     Slow.error = None
     Slow.go.release()
     tell(session, data, 51)
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     assert session.model_age == 0
 
 
@@ -172,7 +172,7 @@ def test_a_first_training_that_fails_leaves_the_cold_start(open_session, slow, d
     Slow.error = ValueError("no way")
     Slow.go.release(5)
     tell(session, data, *two_classes(data))
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     with pytest.raises(ValueError, match="no way"):
         session.ask()
     assert session.ask()
@@ -190,7 +190,7 @@ def test_training_that_fails_loses_no_label(open_session, slow, data):
             session.ask()
         assert "ask(refit=False) uses it" in "".join(caught.value.__notes__)
     assert len(session.labels) == 3
-    assert [batch.number for batch in session.queue.open_batches()] == [first.number]
+    assert [batch.number for batch in session.open_batches] == [first.number]
     assert session.ask(refit=False)
 
 
@@ -225,7 +225,7 @@ def test_closing_does_not_wait_for_a_training(open_session, slow, data):
     tell(session, data, 50)
     session.close()
     Slow.go.release()
-    session.models._trainer.wait()
+    session._core.models._trainer.wait()
     assert Slow.sizes == [2]
 
 

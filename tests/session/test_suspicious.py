@@ -64,7 +64,7 @@ def test_wrong_answers_of_a_session_come_first(open_session, data):
     y[wrong] = "ham"
     session = open_session(refit=False)
     session.tell(range(40), y[:40], unasked=True)
-    seq = session.state.seq
+    seq = session._core.state.seq
     found = session.suspicious(2)
     assert {id for id, *_ in found} == set(wrong.tolist())
     for id, label, predicted, probability in found:
@@ -73,7 +73,7 @@ def test_wrong_answers_of_a_session_come_first(open_session, data):
         assert type(probability) is float
         assert probability > 0.5
     assert session.suspicious(2) == found  # the folds do not change
-    assert session.state.seq == seq
+    assert session._core.state.seq == seq
 
 
 def test_labels_from_before_the_session_are_trained_on_but_not_judged(

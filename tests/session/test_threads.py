@@ -77,7 +77,7 @@ def test_annotators_in_threads_share_out_the_pool(open_session, data, refit):
             for id in batch.ids:
                 session.tell(id, data[1][id], annotator=annotator)
             mine += batch.ids
-            assert all(batch.ids for batch in session.queue.open_batches())
+            assert all(batch.ids for batch in session.open_batches)
         return mine
 
     shares = in_threads(*(lambda name=name: label(name) for name in "abcd"))
@@ -104,10 +104,10 @@ def test_every_kind_of_answer_in_threads_leaves_a_sound_journal(open_session, da
             assert session.model_age >= 0
 
     in_threads(*(lambda name=name: answer(name) for name in "abcd"))
-    found = session.labels, session.skipped, session.queue.open_batches()
+    found = session.labels, session.skipped, session.open_batches
     session.close()
     again = open_session(refit="background")
-    assert (again.labels, again.skipped, again.queue.open_batches()) == found
+    assert (again.labels, again.skipped, again.open_batches) == found
 
 
 class Gated(LogisticRegression):
@@ -144,7 +144,7 @@ def test_no_answer_waits_for_a_training(open_session, gated, data, call, refit):
         session.skip(7, unasked=True)
         session.undo()
         assert len(session.labels) == 7
-        assert session.models.training or not training.done()
+        assert session._core.models.training or not training.done()
         Gated.go.set()
         training.result(WAIT)
 
@@ -176,4 +176,4 @@ def test_a_session_closed_in_the_middle_of_a_choice_records_nothing(
         Gated.go.set()
         with pytest.raises(ValueError, match="is closed"):
             asked.result(WAIT)
-    assert not open_session(learner=gated).queue.open_batches()
+    assert not open_session(learner=gated).open_batches

@@ -35,9 +35,7 @@ OPTIONS = {"refit": False, "overlap": 0.5, "audit_every": 3}
 
 def act(session, kind, who, number, label):
     """Do what a person wishes, if the session allows it."""
-    mine = [
-        id for b in session.queue.open_batches() if b.annotator == who for id in b.ids
-    ]
+    mine = [id for b in session.open_batches if b.annotator == who for id in b.ids]
     id = mine[number % len(mine)] if mine else number
     if kind == "ask":
         session.ask(1 + number % 3, annotator=who)
@@ -60,14 +58,14 @@ def act(session, kind, who, number, label):
 
 def check(session):
     """Compare a session with the oracle of its events."""
-    expected = oracle(session._journal.events)
+    expected = oracle(session._core.journal.events)
     assert session.labels == expected["labels"]
     assert session.answers == expected["given"]
     assert session.skipped == expected["skipped"]
     assert session.flags == expected["flags"]
     assert session.notes == expected["notes"]
     where = {}
-    for batch in session.queue.open_batches():
+    for batch in session.open_batches:
         for id in batch.ids:
             where.setdefault(id, {})[batch.annotator] = batch.number
     assert where == expected["where"]
@@ -107,7 +105,7 @@ def test_a_journal_can_end_after_every_line(learner, tmp_path):
         for i in range(70):
             kind = (*KINDS[:-1], "tell", "ask", "tell")[i % 11]
             act(session, kind, "ann" if i % 3 else "bob", i % 12, CLASSES[i // 2 % 3])
-        kinds = {event["event"] for event in session._journal.events}
+        kinds = {event["event"] for event in session._core.journal.events}
     assert kinds >= {*KINDS} - {"reopen"}
     lines = (tmp_path / "s" / "journal.jsonl").read_bytes().splitlines(keepends=True)
     for n in range(1, len(lines) + 1):
@@ -144,7 +142,7 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
     def look():
         while not done.is_set():
             session.labels, session.audited, session.known_classes, session.history(3)
-            for batch in session.queue.open_batches():
+            for batch in session.open_batches:
                 assert len(batch.ids) == len(batch.items)
 
     in_threads(lambda: work("ann"), lambda: work("bob"), look)
@@ -152,7 +150,7 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
     found = (
         session.labels,
         session.answers,
-        session.queue.open_batches(),
+        session.open_batches,
         session.flags,
     )
     session.close()
@@ -164,7 +162,7 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
         *(
             session.labels,
             session.answers,
-            session.queue.open_batches(),
+            session.open_batches,
             session.flags,
         ),
     )

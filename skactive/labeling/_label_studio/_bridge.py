@@ -16,13 +16,7 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
 from ..._utils._labels import predict_labels
-from ...session import (
-    LabelingSession,
-    Mirrored,
-    export_table,
-    mirror,
-    read_labels,
-)
+from ...session import LabelingSession, read_labels
 from .._project import AUDIT_EVERY
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
@@ -163,7 +157,7 @@ class Bridge:
 
     def _forget(self, gone):
         """Withdraw the answers to tasks that are gone, and leave these out."""
-        mirror(self.session, dict.fromkeys(gone, Mirrored()), SOURCE)
+        self.session.sync(dict.fromkeys(gone, ()), SOURCE)
         for id in gone:
             self.tasks.pop(id, None)
             self._unfinished.pop(id, None)
@@ -238,10 +232,14 @@ class Bridge:
 
     def export(self):
         """Write the answers, with the other data of their tasks; return the file."""
-        path, state = self.folder / "answers.csv", self.session.state
+        path = self.folder / "answers.csv"
+        blank = dict.fromkeys(name for cells in self._rest.values() for name in cells)
+
+        def find_columns(id):
+            return {**blank, **self._rest.get(id, {})}
 
         def write(path):
-            export_table(path, "answers", state, more=self._rest)
+            self.session.export(path, what="answers", columns=find_columns)
 
         with self._lock:
             write_listed(path, write)
@@ -260,11 +258,10 @@ class Bridge:
         }
         if not people <= self._users.keys():
             self._users = self.client.list_users()
-        answers = {
-            id: self.question.read_answers(task, self._users)
-            for id, task in found.items()
-        }
-        difference = mirror(self.session, answers, SOURCE)
+        answers, notes = {}, {}
+        for id, task in found.items():
+            answers[id], notes[id] = self.question.read_answers(task, self._users)
+        difference = self.session.sync(answers, SOURCE, notes=notes)
         for id, answer, error in difference.refused:
             problems.append(
                 f"the label {answer.label!r} of task {self.number(id)} by "
@@ -331,7 +328,7 @@ class Bridge:
 
     def _waiting(self):
         """Return the ids that wait for an answer, in order, and the last batch."""
-        batches = self.session.queue.open_batches()
+        batches = self.session.open_batches
         ids = [id for batch in batches for id in batch.ids]
         return ids, max((batch.number for batch in batches), default=0)
 
@@ -352,7 +349,7 @@ class Bridge:
                 "task": self.number(id),
                 "model_version": version,
                 "score": rank / len(ids),
-                "result": [] if self.session.queue.is_blind(id) else result,
+                "result": [] if self.session.is_blind(id) else result,
             }
             for rank, (id, (result, _)) in enumerate(zip(ids, found, strict=True))
         ]
@@ -373,7 +370,7 @@ class Bridge:
         This is so for a task that the session does not know yet, too.
         """
         id = _name_task(task, text)
-        return id not in self.tasks or self.session.queue.is_blind(id)
+        return id not in self.tasks or self.session.is_blind(id)
 
     def predict(self, texts, learner=None):
         """Return a predicted `result` for each text, and how sure it is, in [0, 1].
@@ -382,7 +379,7 @@ class Bridge:
         classes per text the smallest probability of all decisions. Without a model, the
         results are empty. `learner` defaults to the newest model.
         """
-        newest = self.session.models.newest()
+        newest = self.session.newest_model
         learner = newest.learner if learner is None else learner
         if not hasattr(learner, "estimator_") or not texts:
             return [([], 0.0) for _ in texts]
@@ -405,7 +402,7 @@ class Bridge:
         """Train on all labels; the version changes."""
         with self._lock:
             self.session.refit()
-            self.version = f"skactive-{self._key}-m{self.session.state.seq}"
+            self.version = f"skactive-{self._key}-m{self.session.newest_model.seq}"
 
     def run(
         self, n=None, *, every=None, interval=5.0, stop=None, say=lambda message: None

@@ -1,18 +1,13 @@
 """The labeling configuration of a project: its question, read or written."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from ...session import (
-    PAIR,
-    Mirrored,
-    keep_latest,
-    list_names,
-    read_annotation,
-    read_values,
-    write_result,
-)
+from ..._tables._formats import PAIR
+from ..._tables._label_studio import read_values, write_result
+from ..._utils._labels import list_classes
+from ...session import SourceAnswer
 
 _TEXTS = ("Text", "HyperText")
 
@@ -68,17 +63,16 @@ class Question:
 
     def write_result(self, label):
         """Return the `result` of a prediction; empty if there is no class."""
-        names = [str(name) for name in list_names(label)]
+        names = [str(name) for name in list_classes([label])]
         return write_result(names, self.name, self.to_name)
 
     def read_answers(self, task, users):
-        """Return the answers of all people to a task, as Mirrored.
+        """Return the answers of all people to a task, list, and their notes, str.
 
         `users` is a dict of id to name.
         """
         answers, notes = [], {}
-        found = [(read_annotation(x), x) for x in task.get("annotations") or ()]
-        for answer, annotation in sorted(found, key=lambda pair: pair[0].time):
+        for annotation in sorted(task.get("annotations") or (), key=_find_time):
             by = annotation.get("completed_by")
             by, result = users.get(by, f"user {by}"), annotation.get("result")
             label = read_values(result, "choices").get(self.name, [])
@@ -87,10 +81,15 @@ class Question:
             is_skip = annotation.get("was_cancelled")
             if label is not None or is_skip:
                 label = None if is_skip else label
-                answers.append(replace(answer, label=label, annotator=by))
+                time, seconds = _find_time(annotation), annotation.get("lead_time")
+                answers.append(SourceAnswer(label, by, time, seconds))
             notes[by] = "\n".join(read_values(result, "text").get(self.note, []))
-        note = "\n".join(filter(None, notes.values()))
-        return Mirrored(keep_latest(answers), note)
+        return answers, "\n".join(filter(None, notes.values()))
+
+
+def _find_time(annotation):
+    """Return when an annotation was last changed, as ISO 8601."""
+    return annotation.get("updated_at") or annotation.get("created_at") or ""
 
 
 def read_question(config, name=None):

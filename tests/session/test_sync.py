@@ -7,8 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.session import mirror
-from skactive.session._formats import FileAnswer, Mirrored
+from skactive.session import SourceAnswer
 
 TEXTS = [f"text {i}" for i in range(6)]
 PEOPLE = ("ann", "bob", "cy")
@@ -23,17 +22,13 @@ def session(tmp_path):
 
 
 def at(time, label, by="ann", seconds=None):
-    return FileAnswer(label, by, f"2026-01-01T00:{time:02d}Z", seconds)
+    return SourceAnswer(label, by, f"2026-01-01T00:{time:02d}Z", seconds)
 
 
-def look(session, server):
-    """Mirror a server, a dict of id to answers; return whether anything was new."""
-    items = {id: server.get(id, ()) for id in session.pool_ids}
-    found = {
-        id: item if isinstance(item, Mirrored) else Mirrored(tuple(item))
-        for id, item in items.items()
-    }
-    return mirror(session, found, "server")
+def look(session, server, notes=None):
+    """Pass the answers of a server, a dict of id; return whether anything was new."""
+    answers = {id: server.get(id, ()) for id in session.pool_ids}
+    return session.sync(answers, "server", notes=notes)
 
 
 def given(session):
@@ -52,20 +47,20 @@ def test_only_what_every_session_of_the_pool_keeps_blind_is_blind(session):
     # Another program may show predictions of another folder, which does not know what
     # this one drew behind the reserved items.
     reserved = np.arange(6) == 2
-    session.queue.draws.__dict__["reserved"] = reserved
-    session.state.audited[4] = None
-    assert session.queue.is_blind(4)
+    session._core.queue.draws.__dict__["reserved"] = reserved
+    session._core.state.audited[4] = None
+    assert session.is_blind(4)
     look(session, {id: [at(id, "x")] for id in (0, 2, 4)})
-    shown = {id: session.state.answers[id].given[0].shown for id in (0, 2, 4)}
+    shown = {id: session._core.state.answers[id].given[0].shown for id in (0, 2, 4)}
     assert shown == {0: None, 2: "none", 4: None}
 
 
 def test_a_second_look_records_nothing(session):
-    server = {0: [at(1, "x", "ann", 2.5)], 1: [at(2, None)], 2: Mirrored((), "why")}
-    assert look(session, server)
-    before = session.state.seq
-    assert not look(session, server)
-    assert session.state.seq == before
+    server = {0: [at(1, "x", "ann", 2.5)], 1: [at(2, None)]}, {2: "why"}
+    assert look(session, *server)
+    before = session._core.state.seq
+    assert not look(session, *server)
+    assert session._core.state.seq == before
 
 
 def test_a_changed_label_or_time_is_recorded_again(session):
@@ -73,7 +68,7 @@ def test_a_changed_label_or_time_is_recorded_again(session):
     assert look(session, {0: [at(2, "y", seconds=2.0)]}).changed
     assert look(session, {0: [at(3, "y", seconds=5.0)]}).changed
     assert given(session) == {0: {"ann": "y"}}
-    assert session.state.answers[0].seconds == 5.0
+    assert session._core.state.answers[0].seconds == 5.0
 
 
 def test_a_label_that_is_gone_is_withdrawn(session):
@@ -106,9 +101,9 @@ def test_answers_from_elsewhere_stay(session):
 
 
 def test_notes_come_and_go(session):
-    look(session, {0: Mirrored((at(1, "x"),), "doubtful")})
+    look(session, {0: [at(1, "x")]}, {0: "doubtful"})
     assert session.notes == {0: "doubtful"}
-    look(session, {0: Mirrored((at(1, "x"),))})
+    look(session, {0: [at(1, "x")]})
     assert session.notes == {}
 
 
@@ -170,7 +165,38 @@ def test_withdrawn_items_are_asked_again(session):
 @pytest.mark.parametrize("ids", [0, [1, 0], 9])
 def test_only_what_was_answered_can_be_withdrawn(session, ids):
     session.tell({1: "x"}, unasked=True, annotator="ann")
-    before = session.state.seq
+    before = session._core.state.seq
     with pytest.raises(ValueError, match="'ids' must be "):
         session.withdraw(ids, annotator="ann")
-    assert session.state.seq == before
+    assert session._core.state.seq == before
+
+
+def test_the_last_answer_of_a_person_counts_and_a_label_more_than_a_skip(session):
+    look(session, {0: [at(2, "y"), at(1, "x"), at(3, None)]})
+    assert given(session) == {0: {"ann": "y"}}
+
+
+def test_other_items_stay_as_they_are(session):
+    look(session, {0: [at(1, "x")], 1: [at(1, "y")]})
+    assert session.sync({1: []}, "server").withdrawn == [(1, "ann")]
+    assert not session.sync({}, "server")
+    assert given(session) == {0: {"ann": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (({9: []}, "server"), ValueError, "'answers' must be ids of the pool, got 9"),
+        (([at(1, "x")], "server"), TypeError, "'answers' must be a dict by id"),
+        (({}, ""), TypeError, "'source' must be the name of a program, got ''"),
+        (({0: ["x"]}, "server"), TypeError, "must hold a list of SourceAnswer for 0"),
+        (({0: 7}, "server"), TypeError, "must hold a list of SourceAnswer for 0"),
+        (({}, "server", {0: "a"}), ValueError, "'notes' must hold a str for items of"),
+        (({0: []}, "server", {0: 7}), ValueError, "'notes' must hold a str for items"),
+        (({}, "server", [1]), TypeError, "'notes' must be a dict by id"),
+    ],
+)
+def test_wrong_arguments_are_refused(session, call, error, match):
+    answers, source, notes = (*call, None)[:3]
+    with pytest.raises(error, match=match):
+        session.sync(answers, source, notes=notes)

@@ -1,0 +1,113 @@
+"""What a session, its desk and their parts share."""
+
+import threading
+import weakref
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ._answers import Answers
+from ._journal import Journal
+from ._labels import (
+    Vocabulary,
+    check_annotator,
+    check_classes,
+    describe_classes,
+    find_declared,
+)
+from ._manifest import begin_or_resume
+from ._models import Models
+from ._queue import Queue
+
+
+@dataclass(frozen=True)
+class Core:
+    """The parts of an open session.
+
+    The lock of the journal guards the state. Training and choosing hold only
+    `choosing`, so that answers need not wait for them; `choosing` is always acquired
+    first. `stops` are events that end requests of machines.
+    """
+
+    journal: Journal
+    vocabulary: Vocabulary
+    models: Models
+    queue: Queue
+    answers: Answers
+    choosing: threading.RLock
+    annotator: str | None = None
+    stops: weakref.WeakSet = field(default_factory=weakref.WeakSet)
+
+    @property
+    def state(self):
+        """The state after the last event."""
+        return self.journal.state
+
+    @property
+    def lock(self):
+        """The lock that guards the state."""
+        return self.journal.lock
+
+    @property
+    def target(self):
+        """The target of the session."""
+        with self.lock:
+            return self.vocabulary.target
+
+    def known_classes(self):
+        """Return the classes of the session, list; see `Vocabulary.collect`."""
+        with self.lock:
+            return list(self.vocabulary.collect())
+
+    def who(self, annotator):
+        """Return the checked name of an annotator; None stands for the session's."""
+        return self.annotator if annotator is None else check_annotator(annotator)
+
+    @contextmanager
+    def recording(self, nothing="Nothing was recorded."):
+        """Hold the lock while something is recorded; an error says that it was not."""
+        with self.lock:
+            self.journal.sync()
+            try:
+                yield self.answers
+            except (ValueError, TypeError) as exc:
+                if not str(exc).endswith(nothing):
+                    exc.args = (f"{exc} {nothing}",)
+                raise
+            self.models.prepare()
+
+    def close(self):
+        """End requests and training, and release the folder; harmless if repeated."""
+        with self.lock:
+            for stop in self.stops:
+                stop.set()
+            self.models.stop()
+            self.journal.close()
+
+
+def open_core(
+    learner, pool, folder, options, *, refit, encode, annotator, classes, multi_label
+):
+    """Return the Core of a new session, or of that in a folder.
+
+    `options` are those of the queue; for the others, see `LabelingSession`.
+    """
+    descriptions, classes = check_classes(classes)
+    target = find_declared(learner, multi_label, classes)
+    annotator = check_annotator(annotator)
+    journal, models = Journal(folder), None
+    try:
+        learner, descriptions = describe_classes(
+            learner, descriptions, journal.manifest, target
+        )
+        begin_or_resume(journal, pool, learner, classes, options, target, descriptions)
+        vocabulary, choosing = Vocabulary(journal, learner, target), threading.RLock()
+        models = Models(journal, learner, vocabulary, refit, encode)
+        queue = Queue(journal, learner, models, choosing, options)
+        models.prepare()
+        answers = Answers(journal, vocabulary)
+        return Core(journal, vocabulary, models, queue, answers, choosing, annotator)
+    except BaseException:
+        if models is not None:
+            models.stop()
+        journal.close()
+        raise
