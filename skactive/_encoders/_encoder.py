@@ -107,15 +107,15 @@ class PackedEncoder:
         starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)  # (T,)
         padding = getattr(embeddings, "padding_idx", None)
         if padding is None:
-            places = torch.arange(len(ids), device=ids.device) - starts
+            position_ids = torch.arange(len(ids), device=ids.device) - starts
         else:  # counted from there, and a padding token within a text not counted
             real = (ids != padding).long()
             before = real.cumsum(0) - real
-            places = (before - before[starts] + 1) * real + padding
+            position_ids = (before - before[starts] + 1) * real + padding
         states = embeddings(
             input_ids=ids[None],
             token_type_ids=(torch.zeros_like(ids) if types is None else types)[None],
-            position_ids=places[None],
+            position_ids=position_ids[None],
         )[0]
         project = getattr(self.encoder, "embeddings_project", None)
         states = states if project is None else project(states)

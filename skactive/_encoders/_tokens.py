@@ -254,8 +254,8 @@ def unpack(states, lengths):
     padded = torch.nn.utils.rnn.pad_sequence(
         states.split(lengths.tolist()), batch_first=True
     )
-    places = torch.arange(padded.shape[1], device=lengths.device)
-    return padded, places < lengths[:, None]
+    positions = torch.arange(padded.shape[1], device=lengths.device)
+    return padded, positions < lengths[:, None]
 
 
 class Batches:

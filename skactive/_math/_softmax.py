@@ -390,11 +390,11 @@ def span_rows(X):
         return solve_triangular(factor, unit, lower=True, trans="T"), factor
     # Some rows depend on others, such as empty and repeated texts.
     values, vectors = eigh(gram)
-    kept = values > _DEPENDENT**2 * values[-1]
-    vectors = vectors[:, kept]
+    is_large = values > _DEPENDENT**2 * values[-1]
+    vectors = vectors[:, is_large]
     largest = np.abs(vectors).argmax(axis=0)
     vectors *= np.sign(vectors[largest, np.arange(len(largest))])
-    root = np.sqrt(values[kept])
+    root = np.sqrt(values[is_large])
     return vectors / root, vectors * root
 
 

@@ -81,18 +81,20 @@ def n_for_gain(n_classes, horizon):
     return int(np.ceil(least))
 
 
-def gain_of_labels(found, horizon):
+def gain_of_labels(predictions, horizon):
     """Return gain and interval of `horizon` labels from an OutOfFold, or None.
 
     None stands for too few labels or unlabeled items, or a model that is not yet better
     than the most frequent class.
     """
-    n = len(found.codes)
-    held = ~np.isnan(found.proba[:, 0])
-    proba, codes = found.proba[held], found.codes[held]
-    if not is_enough(n, len(found.classes), len(found.rest_proba), horizon):
+    n = len(predictions.codes)
+    held = ~np.isnan(predictions.proba[:, 0])
+    proba, codes = predictions.proba[held], predictions.codes[held]
+    if not is_enough(n, len(predictions.classes), len(predictions.rest_proba), horizon):
         return None
     if not beats_majority(proba, codes):
         return None
-    rest = calibrate_proba(found.rest_proba, proba, codes)
-    return estimate_gain(rest, found.rest_codes, found.shares, n, horizon)
+    unlabeled_proba = calibrate_proba(predictions.rest_proba, proba, codes)
+    return estimate_gain(
+        unlabeled_proba, predictions.rest_codes, predictions.shares, n, horizon
+    )
