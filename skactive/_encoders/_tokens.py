@@ -371,7 +371,9 @@ class Batches:
                 checkpoint.tokenizer_digest,
                 network.cut,
                 network.pooling if pooled else None,
-                network.layers if network.cut == network.depth else tuple(network.kept),
+                network.layers
+                if network.cut == network.depth
+                else tuple(network.lower_layers),
                 self.max_length,
                 network.bfloat16,
                 network.stack.path,

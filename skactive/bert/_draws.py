@@ -252,7 +252,7 @@ class SharedMasks(TorchFunctionMode):
     def _mask(self, x, p):
         """Return the mask of one call, without the batch's dimension, scaled."""
         part, n_texts = self._pass.part, self._pass.n_texts
-        place = (part, self._pass.call)
+        key = (part, self._pass.call)
         self._pass.call += 1
         if x.ndim < 3 and part == "encoder":
             shape = x.shape
@@ -264,14 +264,14 @@ class SharedMasks(TorchFunctionMode):
                 f"of shape {tuple(x.shape)} for {n_texts} texts. Use "
                 "mc_dropout='head' with a head that keeps them there."
             )
-        mask = self._masks.get(place)
+        mask = self._masks.get(key)
         if mask is None or any(np.less(mask.shape, shape)):
-            # A longer text than before: its first places keep what they had.
-            known = shape if mask is None else mask.shape
-            larger = np.maximum(known, shape)
-            seed = [self.seed, part == "head", place[1]]
+            # The mask of a longer text begins with the old mask.
+            old_shape = shape if mask is None else mask.shape
+            larger = np.maximum(old_shape, shape)
+            seed = [self.seed, part == "head", key[1]]
             mask = torch.from_numpy(_draw_mask(seed, larger, p)).to(x.device)
-            self._masks[place] = mask
+            self._masks[key] = mask
         mask = mask[tuple(slice(size) for size in shape)]
         return mask.to(x.dtype) / (1.0 - p if p < 1 else 1.0)
 
@@ -279,8 +279,8 @@ class SharedMasks(TorchFunctionMode):
 def _refuse_dropout(func, args, kwargs):
     bound = inspect.signature(func).bind(*args, **kwargs)
     bound.apply_defaults()
-    given = bound.arguments
-    if given["training"] and given.get("dropout_p", given.get("p")):
+    arguments = bound.arguments
+    if arguments["training"] and arguments.get("dropout_p", arguments.get("p")):
         raise NotImplementedError(
             f"draws by dropout need masks that all texts share, which "
             f"torch.nn.functional.{func.__name__} does not have here. Use "

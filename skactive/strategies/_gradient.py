@@ -385,8 +385,8 @@ class _Pool:
         taken = self._rows(centers)
 
         def update(rows):
-            found = factored_distances(self._rows(rows), taken).min(axis=1)
-            np.minimum(self.closest[rows], found, out=self.closest[rows])
+            distances = factored_distances(self._rows(rows), taken).min(axis=1)
+            np.minimum(self.closest[rows], distances, out=self.closest[rows])
 
         _by_rows(update, self.residuals, self.inputs, self.n_jobs)
         self.seen += len(centers)
