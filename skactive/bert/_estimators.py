@@ -615,7 +615,7 @@ def encode_labels(y, classes=None):
         return _encode_indicators(y, classes)
     uniques = np.unique(y)
     if classes is not None:
-        allowed = _known(classes)
+        allowed = _unique_classes(classes)
         strange = uniques[~np.isin(uniques, allowed)]
         if len(strange):
             raise ValueError(
@@ -640,7 +640,7 @@ def _encode_indicators(y, classes):
             "of 0 and 1 per class."
         )
     k = y.shape[1]
-    if classes is not None and len(_known(classes)) != k:
+    if classes is not None and len(_unique_classes(classes)) != k:
         raise ValueError(
             f"'y' must have one column for each of {len(classes)} classes, got an "
             f"indicator matrix of {k} columns. Pass all columns in every call."
@@ -648,7 +648,7 @@ def _encode_indicators(y, classes):
     return np.arange(k), y.astype(np.float32)
 
 
-def _known(classes):
+def _unique_classes(classes):
     try:
         return np.unique(as_labels(classes, len(classes)))
     except (TypeError, ValueError) as exc:

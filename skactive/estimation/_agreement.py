@@ -103,7 +103,7 @@ def _compare(both, pair, target, rng):
 
 def _number(several):
     """Return the column of each answer, in order of their first use."""
-    distinct = {label: None for given in several for label in given.values()}
+    distinct = {label: None for labels in several for label in labels.values()}
     return {label: column for column, label in enumerate(distinct)}
 
 
