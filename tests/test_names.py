@@ -54,7 +54,8 @@ OPTION_SYNONYMS = {
     "--session": "--folder",
 }
 
-# Words that do not say what a variable holds, and how many variables have them yet.
+# Words that do not say what a variable holds, and the number of assignments to such
+# names. It may only fall.
 VAGUE = {"about", "found", "given", "kept", "known", "place", "rest"}
 MOST_VAGUE = 257
 
