@@ -108,7 +108,7 @@ class PackedEncoder:
         padding = getattr(embeddings, "padding_idx", None)
         if padding is None:
             position_ids = torch.arange(len(ids), device=ids.device) - starts
-        else:  # counted from there, and a padding token within a text not counted
+        else:  # counted from the padding index, without padding tokens within a text
             real = (ids != padding).long()
             before = real.cumsum(0) - real
             position_ids = (before - before[starts] + 1) * real + padding
@@ -145,9 +145,9 @@ class _Layer:
 
     def __call__(self, states, groups, bias, tokens=None):
         give_way()
-        dtype = self.widen.weight.dtype  # that of the products; states keep theirs
+        dtype = self.widen.weight.dtype  # of the products; states keep their own
         context = self._attend(states.to(dtype), groups, bias)
-        if tokens is not None:  # all others were needed for attention only
+        if tokens is not None:  # the other tokens were needed for attention only
             tokens = functional.pad(tokens, (0, -len(tokens) % _ROWS))
             context, states = context[tokens], states[tokens]
         mixed = self.dropout(self.product(self.mix, context))
@@ -195,7 +195,7 @@ def _is_plain(part, kind):
     return (
         (type(part).__module__ in homes or type(part) in _BLOCKS)
         and "forward" not in vars(part)
-        # These stay once hidden states were asked for, and only look.
+        # These hooks only look. They stay once hidden states were asked for.
         and all(getattr(hook, "__module__", None) == _LOOKING for hook in hooks)
         and not getattr(part, "gradient_checkpointing", False)
     )

@@ -74,7 +74,7 @@ def make_reader(checkpoint, max_length, prompt=""):
     with checkpoint.tokenizer_lock:
         own = type(backend).from_str(backend.to_str())
     own.no_truncation()
-    own.no_padding()  # a padded text has places that are no tokens of it
+    own.no_padding()  # a padded text has positions that are not its tokens
 
     def count_read(text):
         if len(prompt) + len(text) <= n_read:  # a token has a character at least

@@ -66,7 +66,7 @@ class SoftmaxHessian:
             X = X.astype(np.float64, copy=False)
         self.X = X
         self.single = proba.ndim == 1
-        # Those of float32 add up to 1 with an error above `_FLOOR`.
+        # Probabilities of float32 add up to 1 with an error above `_FLOOR`.
         proba = proba[:, None] if self.single else normalize(proba, norm="l1")
         self.proba = np.clip(proba, 0, 1)
         weight = np.ones(m) if sample_weight is None else sample_weight

@@ -213,7 +213,7 @@ class TextFile:
 class PoolWriter:
     """Write the Arrow file of a pool, and its hashes and checksums next to it.
 
-    `names` are those of the columns: "text", or "first" and "second", and perhaps "id".
+    `names` are the columns' names: "text", or "first" and "second", and perhaps "id".
     `source` is text that says what is read.
     """
 

@@ -187,12 +187,12 @@ def dropout_on(module):
 
 
 class SharedMasks(TorchFunctionMode):
-    """Dropout whose masks are those of one draw, the same for every text and batch.
+    """Dropout with the masks of one draw, the same for every text and batch.
 
-    While it is active, each dropout of a forward pass, that of attention included, uses
-    a mask that depends on the seed, on which dropout of the pass it is, and on the
-    place in the text: not on the batch. So all texts are seen by the same model.
-    Several threads may use it at once, each for a pass of its own.
+    While it is active, each dropout of a forward pass, also of attention, uses a mask
+    that depends on the seed, the number of the dropout in the pass, and the position in
+    the text. The mask does not depend on the batch, so the same model sees all texts.
+    Several threads may use it at once, each for its own pass.
     """
 
     def __init__(self, seed):
@@ -244,7 +244,7 @@ class SharedMasks(TorchFunctionMode):
             scores = scores + attn_mask
         weights = scores.softmax(dim=-1)
         if attn_mask is not None:
-            # As in torch, a place that may look nowhere, such as padding, gets nothing.
+            # As in torch, a position that attends to nothing, such as padding, gets 0.
             nowhere = (scores == float("-inf")).all(dim=-1, keepdim=True)
             weights = weights.masked_fill(nowhere, 0.0)
         return (weights * self._mask(weights, dropout_p)) @ value

@@ -143,7 +143,7 @@ def _assign(codes, held, seed):
     n_splits = min(_N_SPLITS, len(own))
     among = assign_folds(own, n_splits, seed)
     single = np.flatnonzero(among < 0)
-    # The folds of the others are dealt out in turn, too.
+    # Items of classes with a single example are dealt out in turn.
     among[single] = (np.arange(len(single)) + np.sum(among >= 0)) % n_splits
     folds = np.full(len(codes), -1, dtype=np.intp)
     folds[held] = among

@@ -399,8 +399,8 @@ class Sample:
     def terms(self, x):
         """Return terms (n, ...) that are uncorrelated, each with the mean of the pool.
 
-        They are the values themselves for a simple random sample. The draw t has seen
-        the sum of the values before, and estimates that of the others as x / q.
+        For a simple random sample, they are the values themselves. Otherwise, a draw
+        adds the values drawn before it to x / q, its estimate of the sum of the others.
         """
         if self.draw_proba is None or self.n == self.n_pool:
             return x

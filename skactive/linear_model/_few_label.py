@@ -719,8 +719,8 @@ def held_out_loss(labeled, described, folds):
     """Return the log loss of held-out labels in nats, their number, and the hits.
 
     `labeled` and `described` are tuples of rows, labels and weights; the described rows
-    are never held out. `folds` (n,) are those of the labeled ones. The loss is the sum
-    at the best temperature. Classes that the other rows lack share the probability that
+    are never held out. `folds` (n,) are the labeled rows' folds. The loss is the sum at
+    the best temperature. Classes that the other rows lack share the probability that
     Good and Turing give to what has not been seen.
     """
     X, y, weight = map(np.concatenate, zip(labeled, described, strict=True))

@@ -272,7 +272,7 @@ def _class_weights(estimator, y, sample_weight, positive=None):
     classes = estimator.classes_
     codes = np.searchsorted(classes, y)
     if how == "balanced":
-        # Only these balance the sums of sample weights, the others the rows.
+        # Only these models balance sums of sample weights; others count the rows.
         weighted = isinstance(
             estimator, SequentialLogisticRegression | LogisticRegression
         )
@@ -331,7 +331,7 @@ class NormalPosterior:
     def __init__(self, estimator, X=None, y=None, sample_weight=None):
         check_is_fitted(estimator)
         self.estimator = estimator
-        self.columns = slice(None)  # of the features; an ARD model drops the others
+        self.columns = slice(None)  # of the features; an ARD model drops some
         if needs_training_rows(estimator):
             self._approximate(X, y, sample_weight)
         else:

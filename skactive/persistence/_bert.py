@@ -120,7 +120,7 @@ def _write_pretrained(opened, argument, writer, files, contents):
     """Write encoder and tokenizer, check them, and return their folder."""
     from .._encoders._pretrained import Checkpoint
 
-    # A new tokenizer: that of the opened checkpoint may be set to truncate.
+    # A new tokenizer: the opened checkpoint's may be set to truncate.
     source = Checkpoint(opened.name, opened.revision, local=opened.local)
     draft = writer.folder / "pretrained" / "draft"
     draft.mkdir(parents=True)

@@ -59,9 +59,8 @@ class Graph(nn.Module):
 
     `readings` say how its encoders read texts, and of which columns. `numbers` are the
     other columns, and whether they may have gaps. The keys of `inputs` are what a call
-    takes, in order. `target` is that of the model,
-    `thresholds` are those of its labels or None, and logits are divided by the
-    `temperatures`.
+    takes, in order. `target` is the model's target, `thresholds` are its labels'
+    thresholds or None, and logits are divided by the `temperatures`.
     """
 
     def __init__(self, model):

@@ -249,7 +249,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         `held` is how many held-out labels were predicted, and how many of them right.
         Folds of nearly equal descriptions are predicted too well to calibrate with, and
-        those of a machine's labels say what the machine would.
+        folds of a machine's labels only show how well the machine is predicted.
         """
         n_held, n_right = held
         k, n = len(self.classes_), count_items(items)
@@ -387,9 +387,9 @@ def _choose_weight(weights, first, labeled, before, source, folds):
     """Return the weight of a source that predicts held-out labels best.
 
     `labeled`, `before` and `source` are tuples of rows, labels and weights; `before` is
-    used with every weight. `first` is kept unless another one is better by 1 nat. Then
-    follow what the loss falls below that of the weight 0, in nats, the number of
-    held-out labels and that of those predicted right.
+    used with every weight. `first` is kept unless another one is better by 1 nat. Also
+    return how many nats the loss is below the loss with the weight 0, the number of
+    held-out labels, and how many of them are predicted right.
     """
     losses = {}
     for each in weights:

@@ -347,7 +347,7 @@ def describe_goal(until, estimate, n_audited):
         return f"goal: {goal}; too few texts drawn at random to tell"
     if estimate.half_width <= wanted:
         return f"goal reached: {goal}"
-    # The variance is that of n labels from a finite pool.
+    # Of n labels from a finite pool, the variance is in proportion to 1 / n - least.
     least = 1 / estimate.n_pool
     inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2 + least
     more = max(1, math.ceil(1 / inverse) - n_audited)

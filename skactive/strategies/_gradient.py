@@ -580,7 +580,7 @@ class GORAL(PointwiseStrategy):
             limit=self.max_dense,
         )
         slopes, inputs = self._goal_slopes(view)
-        # With one logit, that of the first class is always 0.
+        # With one logit, the logit of the first class is always 0.
         slopes = slopes[:, 1:] if one_logit else slopes
         direction = hessian.solve(_outer(slopes, inputs, hessian, view.n_jobs))
         change = _apply(direction, view.gradients[1], hessian, view.n_jobs)

@@ -96,7 +96,7 @@ class GreedySampling(Strategy):
         numbers = np.asarray(view.predictions, dtype=np.float64)
         labels = np.asarray(view.y_labeled, dtype=np.float64)
         if self.space == "output":
-            # The distance of two numbers is that of rows with one feature.
+            # A number is a row with one feature.
             rows, labeled = numbers[:, None], labels[:, None]
             return k_center(
                 rows, n_queries, view.rng, labeled=labeled, n_jobs=view.n_jobs

@@ -428,7 +428,7 @@ def _can_be_pickled(subject):
     return not subject.is_function or "<" not in getattr(function, "__qualname__", "")
 
 
-# When a check applies to a strategy; the others always do.
+# When a check applies to a strategy; checks that are not listed always do.
 _APPLIES = {
     "check_init_only_stores": lambda s: not s.is_function,
     "check_get_and_set_params": lambda s: not s.is_function,

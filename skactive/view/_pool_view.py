@@ -747,7 +747,7 @@ class PoolView:
         return updated.distances
 
     def _update_neighbors(self, key, rows, of=None):
-        # Not taken from the parent, whose candidates are others.
+        # Not taken from the parent, whose candidates differ.
         if key not in self._computed:
             last = self._memory.get(key) or NearestCandidates(*key[1:])
             self._memory[key] = updated = last.update(
