@@ -58,13 +58,17 @@ class OnnxModel:
         if not self.columns:
             texts = _as_texts(X, "'X'")
             return [texts] * len(self._readings), np.empty((len(texts), 0))
-        columns, found = _as_columns(X, self.columns), []
+        columns, text_columns = _as_columns(X, self.columns), []
         for names in (x["columns"] for x in self._readings):
             cells = [_as_texts(columns[name], f"column {name!r}") for name in names]
-            found.append(list(zip(*cells, strict=True)) if names[1:] else cells[0])
+            text_columns.append(
+                list(zip(*cells, strict=True)) if names[1:] else cells[0]
+            )
         items = self._numbers.items()
         numbers = [_as_numbers(name, columns[name], gaps) for name, gaps in items]
-        return found, np.array(numbers).reshape(len(numbers), len(found[0])).T
+        return text_columns, np.array(numbers).reshape(
+            len(numbers), len(text_columns[0])
+        ).T
 
     def _run(self, X):
         """Return the outputs (n, k). Texts of similar length share a batch."""
@@ -72,14 +76,14 @@ class OnnxModel:
         outputs = np.empty((len(numbers), len(self.classes) or 1), dtype=np.float32)
         for start in range(0, len(outputs), _TEXTS):
             chunks = [part[start : start + _TEXTS] for part in texts]
-            found = list(map(_encode, self._tokenizers, self._readings, chunks))
-            sizes = np.max([[len(x.ids) for x in part] for part in found], axis=0)
+            encodings = list(map(_encode, self._tokenizers, self._readings, chunks))
+            sizes = np.max([[len(x.ids) for x in part] for part in encodings], axis=0)
             order = np.argsort(-sizes, kind="stable")
             while len(order):
                 size = max(1, _TOKENS // max(1, sizes[order[0]]))
                 batch, order = order[:size], order[size:]
                 feed = {"numbers": numbers[start + batch]}
-                for i, part in enumerate(found):
+                for i, part in enumerate(encodings):
                     end = f"_{i}" if i else ""
                     feed |= _pad([part[j] for j in batch], self._readings[i], end)
                 feed = {x.name: feed[x.name] for x in self._session.get_inputs()}
@@ -130,13 +134,13 @@ def _as_columns(X, names):
 def _as_numbers(name, cells, gaps):
     """Return numbers (n,); None and NaN are `gaps`, where the model fills them."""
     try:
-        found = np.array([np.nan if x is None else float(x) for x in cells])
-        bad = np.isinf(found) | (np.isnan(found) & (not gaps))
+        numbers = np.array([np.nan if x is None else float(x) for x in cells])
+        bad = np.isinf(numbers) | (np.isnan(numbers) & (not gaps))
         if bad.any():
             raise ValueError(f"{cells[bad.argmax()]!r} at position {bad.argmax()}")
     except (TypeError, ValueError, OverflowError) as exc:
         raise ValueError(f"column {name!r} must hold finite numbers: {exc}.") from exc
-    return found
+    return numbers
 
 
 def _as_texts(X, name):
@@ -186,7 +190,7 @@ def load(folder: str | os.PathLike, *, n_threads: int | None = None) -> OnnxMode
     """
     try:
         files = json.loads(Path(folder, "manifest.json").read_bytes())["files"]
-        digests = {name: about["sha256"] for name, about in files.items()}
+        digests = {name: entry["sha256"] for name, entry in files.items()}
         missing: Any = {"config.json", "model.onnx", "tokenizer.json"} - set(digests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         missing = exc

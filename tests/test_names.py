@@ -1,7 +1,9 @@
 """One word for one thing: the parameters, attributes and options of the public API."""
 
+import ast
 import inspect
 import re
+from collections import Counter
 from pathlib import Path
 
 import skactive
@@ -51,6 +53,11 @@ OPTION_SYNONYMS = {
     "--pool": "--pool-size",
     "--session": "--folder",
 }
+
+# Words that do not say what a variable holds, and the number of assignments to such
+# names. It may only fall.
+VAGUE = {"about", "found", "given", "kept", "known", "place", "rest"}
+MOST_VAGUE = 257
 
 
 def _public_modules():
@@ -152,3 +159,29 @@ def test_the_glossary_has_the_names_and_no_synonym():
     listed = set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))
     assert set(SYNONYMS) - listed == set()
     assert listed & FORBIDDEN == set()
+
+
+def count_vague(source):
+    """Count the assignments to names in `VAGUE`."""
+    return Counter(
+        node.id
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Store)
+        and node.id in VAGUE
+    )
+
+
+def test_variables_say_what_they_hold():
+    counts = {
+        path.relative_to(PACKAGE).as_posix(): count_vague(path.read_text("utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+    used = {path: dict(count) for path, count in counts.items() if count}
+    n = sum(count.total() for count in counts.values())
+    assert n <= MOST_VAGUE, f"a name for what the variable holds is missing: {used}"
+
+
+def test_a_vague_name_would_be_found():
+    source = "found, x = 1, 2\nfor rest in found:\n    known = kept.given = rest\n"
+    assert count_vague(source) == {"found": 1, "rest": 1, "known": 1}

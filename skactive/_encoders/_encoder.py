@@ -107,15 +107,15 @@ class PackedEncoder:
         starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)  # (T,)
         padding = getattr(embeddings, "padding_idx", None)
         if padding is None:
-            places = torch.arange(len(ids), device=ids.device) - starts
-        else:  # counted from there, and a padding token within a text not counted
+            position_ids = torch.arange(len(ids), device=ids.device) - starts
+        else:  # counted from the padding index, without padding tokens within a text
             real = (ids != padding).long()
             before = real.cumsum(0) - real
-            places = (before - before[starts] + 1) * real + padding
+            position_ids = (before - before[starts] + 1) * real + padding
         states = embeddings(
             input_ids=ids[None],
             token_type_ids=(torch.zeros_like(ids) if types is None else types)[None],
-            position_ids=places[None],
+            position_ids=position_ids[None],
         )[0]
         project = getattr(self.encoder, "embeddings_project", None)
         states = states if project is None else project(states)
@@ -145,9 +145,9 @@ class _Layer:
 
     def __call__(self, states, groups, bias, tokens=None):
         give_way()
-        dtype = self.widen.weight.dtype  # that of the products; states keep theirs
+        dtype = self.widen.weight.dtype  # of the products; states keep their own
         context = self._attend(states.to(dtype), groups, bias)
-        if tokens is not None:  # all others were needed for attention only
+        if tokens is not None:  # the other tokens were needed for attention only
             tokens = functional.pad(tokens, (0, -len(tokens) % _ROWS))
             context, states = context[tokens], states[tokens]
         mixed = self.dropout(self.product(self.mix, context))
@@ -195,7 +195,7 @@ def _is_plain(part, kind):
     return (
         (type(part).__module__ in homes or type(part) in _BLOCKS)
         and "forward" not in vars(part)
-        # These stay once hidden states were asked for, and only look.
+        # These hooks only look. They stay once hidden states were asked for.
         and all(getattr(hook, "__module__", None) == _LOOKING for hook in hooks)
         and not getattr(part, "gradient_checkpointing", False)
     )

@@ -49,8 +49,8 @@ def _open(name, revision, signature):
 
 
 def _stat(entry):
-    found = entry.stat()
-    return entry.name, found.st_size, found.st_mtime_ns
+    status = entry.stat()
+    return entry.name, status.st_size, status.st_mtime_ns
 
 
 def _looks_like_a_path(name):
@@ -212,9 +212,9 @@ class Checkpoint:
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below, by name
             )
-            for name, found, expected in sorted(report["mismatched_keys"]):
+            for name, shape, expected in sorted(report["mismatched_keys"]):
                 raise ValueError(
-                    f"{name!r} has the shape {tuple(found)}, whereas config.json asks "
+                    f"{name!r} has the shape {tuple(shape)}, whereas config.json asks "
                     f"for {tuple(expected)}"
                 )
         return module, report
@@ -249,8 +249,8 @@ class Checkpoint:
     def _load_masked_lm(self):
         from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM
 
-        known = type(self.config) in MODEL_FOR_MASKED_LM_MAPPING
-        if not known or self.config.is_encoder_decoder:
+        has_masked_lm = type(self.config) in MODEL_FOR_MASKED_LM_MAPPING
+        if not has_masked_lm or self.config.is_encoder_decoder:
             self._refuse_masked_lm(
                 f"a {self.config.model_type!r} model, which has none"
             )
@@ -477,8 +477,8 @@ def first_line(exc):
 
 def digest_file(path):
     """Hash a file; once, as long as its size and time stay."""
-    found = os.stat(path)
-    key = (path, found.st_size, found.st_mtime_ns)
+    status = os.stat(path)
+    key = (path, status.st_size, status.st_mtime_ns)
     if key not in _digests:
         with open(path, "rb") as stream:
             _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -55,8 +55,8 @@ class SentenceModules:
             if name in ("Transformer", "Pooling", "Dropout") and is_own:
                 continue
             config = {**self._read(f"{path}/config.json"), "path": path}
-            known = is_own and name in ("Dense", "Normalize")
-            if not known or config.get("use_residual") or _reads_others(config):
+            is_supported = is_own and name in ("Dense", "Normalize")
+            if not is_supported or config.get("use_residual") or _reads_others(config):
                 self._refuse(f"the module {kind} in {path!r}")
             activation = str(config.get("activation_function", f"{_ACTIVATIONS}Tanh"))
             if name == "Dense" and not (
@@ -160,8 +160,8 @@ class SentenceModules:
     def _weights(self, config):
         path = config["path"]
         for filename in ("model.safetensors", "pytorch_model.bin"):
-            if found := self.source.path(f"{path}/{filename}"):
-                return found
+            if weights_path := self.source.path(f"{path}/{filename}"):
+                return weights_path
         with self.source.explained(f"module in {path!r}"):
             raise FileNotFoundError("it has no weights")
 
@@ -177,12 +177,12 @@ class SentenceModules:
         names = ["modules.json", "sentence_bert_config.json", _PROMPTS]
         modules = self.source.read_json("modules.json", list) or []
         names += [f"{module['path']}/config.json" for module in modules[1:]]
-        found = {name: self.source.path(name) for name in names}
+        paths = {name: self.source.path(name) for name in names}
         for name, config in self.steps:
             if name == "Dense":
                 path = self._weights(config)
-                found[f"{config['path']}/{os.path.basename(path)}"] = path
-        return {name: path for name, path in found.items() if path is not None}
+                paths[f"{config['path']}/{os.path.basename(path)}"] = path
+        return {name: path for name, path in paths.items() if path is not None}
 
     def build(self, device):
         """Return a function of the steps for pooled rows (b, m), float32."""

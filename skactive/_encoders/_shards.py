@@ -58,12 +58,12 @@ class ShardFolder:
             files = os.listdir(self.folder)
         except OSError:  # not made yet, or not readable: nothing to reuse
             return
-        found = {
+        names = {
             file.removesuffix(".json")
             for file in files
             if file.startswith("shard-") and file.endswith(".json")
         }
-        for name in sorted(found - self._listed - self._left_out):
+        for name in sorted(names - self._listed - self._left_out):
             self._listed.add(name)
             yield name
 
@@ -123,8 +123,8 @@ class ShardFolder:
         """Open a shard, whose every byte was checked since the file last changed."""
         try:
             with open(self.folder / f"{name}.npy", "rb", buffering=0) as stream:
-                found = os.fstat(stream.fileno())
-                file = found.st_ino, found.st_size, found.st_mtime_ns
+                status = os.fstat(stream.fileno())
+                file = status.st_ino, status.st_size, status.st_mtime_ns
                 if self._checked.get(name, (None,))[0] != file:
                     self._checked[name] = file, self._check(stream, name, width)
                 yield stream, self._checked[name][1]

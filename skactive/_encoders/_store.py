@@ -314,8 +314,8 @@ class DiskRows:
             unknown = np.flatnonzero(rows < 0)
             digests = [digest_text(texts[i]) for i in unknown]
             rows[unknown] = _get_each(self._rows, digests)
-            found = unknown[rows[unknown] >= 0]
-            self.index.add([texts[i] for i in found], rows[found].tolist())
+            listed = unknown[rows[unknown] >= 0]
+            self.index.add([texts[i] for i in listed], rows[listed].tolist())
         return rows
 
     def _list(self, name):
@@ -333,9 +333,9 @@ class DiskRows:
         """Copy rows to their positions; `ShardVanished` if a shard is unreadable."""
         for number, part in _split(self._starts, rows):
             name, first = self._names[number], self._starts[number]
-            width, places = features.shape[1], positions[part]
+            width, targets = features.shape[1], positions[part]
             try:
-                self.shards.read(name, width, rows[part] - first, features, places)
+                self.shards.read(name, width, rows[part] - first, features, targets)
             except DamagedShard as exc:
                 self._start_over()
                 self._give_up(name, exc)
@@ -359,8 +359,8 @@ class DiskRows:
 def _get_each(index, keys):
     if not index:
         return np.full(len(keys), -1, dtype=np.intp)
-    found = map(index.get, keys, itertools.repeat(-1))
-    return np.fromiter(found, dtype=np.intp, count=len(keys))
+    rows = map(index.get, keys, itertools.repeat(-1))
+    return np.fromiter(rows, dtype=np.intp, count=len(keys))
 
 
 def _numbers(starts, rows):
@@ -600,12 +600,12 @@ class ActivationStore(MemoryRows):
         """
         with lock:
             numbers = self._find(texts)
-            found = list(self.blocks_of(numbers))
-        block, own, _ = found[0]
-        if len(found) == 1 and (np.diff(own) == 1).all():
+            blocks = list(self.blocks_of(numbers))
+        block, own, _ = blocks[0]
+        if len(blocks) == 1 and (np.diff(own) == 1).all():
             return block.array[own[0] : own[-1] + 1]
         rows = np.empty((len(texts), block.array.shape[1]), np.float32)
-        for block, own, part in found:
+        for block, own, part in blocks:
             rows[part] = block.array[own]
         return rows
 

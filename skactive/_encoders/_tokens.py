@@ -74,7 +74,7 @@ def make_reader(checkpoint, max_length, prompt=""):
     with checkpoint.tokenizer_lock:
         own = type(backend).from_str(backend.to_str())
     own.no_truncation()
-    own.no_padding()  # a padded text has places that are no tokens of it
+    own.no_padding()  # a padded text has positions that are not its tokens
 
     def count_read(text):
         if len(prompt) + len(text) <= n_read:  # a token has a character at least
@@ -254,8 +254,8 @@ def unpack(states, lengths):
     padded = torch.nn.utils.rnn.pad_sequence(
         states.split(lengths.tolist()), batch_first=True
     )
-    places = torch.arange(padded.shape[1], device=lengths.device)
-    return padded, places < lengths[:, None]
+    positions = torch.arange(padded.shape[1], device=lengths.device)
+    return padded, positions < lengths[:, None]
 
 
 class Batches:
@@ -371,7 +371,9 @@ class Batches:
                 checkpoint.tokenizer_digest,
                 network.cut,
                 network.pooling if pooled else None,
-                network.layers if network.cut == network.depth else tuple(network.kept),
+                network.layers
+                if network.cut == network.depth
+                else tuple(network.lower_layers),
                 self.max_length,
                 network.bfloat16,
                 network.stack.path,

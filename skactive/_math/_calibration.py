@@ -29,5 +29,5 @@ def calibrate(logits, codes, weight):
         return mean * scale + weight @ np.log(total)
 
     options = {"xatol": 0.01}
-    found = minimize_scalar(loss, bounds=(-5, 5), method="bounded", options=options)
-    return float(found.fun), float(np.exp(found.x))
+    result = minimize_scalar(loss, bounds=(-5, 5), method="bounded", options=options)
+    return float(result.fun), float(np.exp(result.x))

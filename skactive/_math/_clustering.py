@@ -91,7 +91,7 @@ def nearest_rows(X, centers, rng, *, normalize=False):
         raise ValueError(f"{k} centers need as many rows; got {X.shape[0]}.")
     keys = rng.random(X.shape[0], dtype=np.float32)
     taken = np.zeros(X.shape[0], dtype=bool)
-    found = np.full(k, -1, dtype=np.intp)
+    assigned = np.full(k, -1, dtype=np.intp)
     wanting, wanted = np.arange(k), 1
     while wanting.size:
         blocks = _Blocks(X, centers[wanting], normalize)
@@ -104,12 +104,12 @@ def nearest_rows(X, centers, rng, *, normalize=False):
         for i in np.argsort(distances[0], kind="stable"):
             free = rows[~taken[rows[:, i]], i]
             if free.size:
-                found[wanting[i]] = free[0]
+                assigned[wanting[i]] = free[0]
                 taken[free[0]] = True
         # With as many candidates as centers, one is always left.
-        wanting = np.flatnonzero(found < 0)[:TOGETHER]
+        wanting = np.flatnonzero(assigned < 0)[:TOGETHER]
         wanted = wanting.size
-    return found
+    return assigned
 
 
 def nearest_to_centers(X, centers, wanted, keys):
@@ -281,8 +281,8 @@ def draw_spread(X, n_clusters, rng):
         if len(drawn) == n_clusters or not total[-1] > 0:
             return np.array(drawn)
         target = rng.random() * total[-1]
-        place = np.searchsorted(total, target, side="right")
-        drawn.append(int(min(place, gap.nonzero()[0][-1])))
+        index = np.searchsorted(total, target, side="right")
+        drawn.append(int(min(index, gap.nonzero()[0][-1])))
 
 
 def _move(X, labels, n_jobs):
@@ -295,8 +295,8 @@ def _move(X, labels, n_jobs):
     sums = np.zeros((k, d))
     for rows in chunks(n, size):
         own = labels[rows]
-        places = (own, np.arange(len(own)))
-        indicator = sparse.csr_array((np.ones(len(own), X.dtype), places))
+        indices = (own, np.arange(len(own)))
+        indicator = sparse.csr_array((np.ones(len(own), X.dtype), indices))
         part = indicator @ X[rows]
         sums[: part.shape[0]] += part.toarray() if is_sparse else part
     counts = np.bincount(labels)

@@ -98,7 +98,7 @@ class _MostCovering:
             self._cover_by(float_rows(labeled))
         self.counts = self._count()
         self.size = min(n, BLOCK, max(16, chunk_size(n)))
-        self.block, self.rest = None, np.inf
+        self.block, self.best_outside = None, np.inf
 
     def pick(self):
         """Choose the next row."""
@@ -108,7 +108,7 @@ class _MostCovering:
             self.counts[best] = -1
             return best
         best, key = (0, -1) if self.block is None else self._best()
-        while key < self.rest:
+        while key < self.best_outside:
             self._open_block()
             best, key = self._best()
         row = int(self.block[best])
@@ -129,7 +129,7 @@ class _MostCovering:
         n = len(self.counts)
         keys = self.counts + self.priority
         order = np.argpartition(keys, n - self.size)
-        self.rest = keys[order[: n - self.size]].max(initial=-1)
+        self.best_outside = keys[order[: n - self.size]].max(initial=-1)
         self.block = np.sort(order[n - self.size :])
         self.columns = np.flatnonzero(self.uncovered)
         parts = map_chunks(
@@ -199,7 +199,9 @@ class _MostCovering:
         perhaps = block <= (self.radius**2 - own + error)[:, None]
         if np.count_nonzero(near) < np.count_nonzero(perhaps):
             i, j = np.nonzero(perhaps & ~near)
-            near[i, j] = self._within(X, _places(rows)[i], Y, _places(columns)[j])
+            near[i, j] = self._within(
+                X, _to_positions(rows)[i], Y, _to_positions(columns)[j]
+            )
         return near
 
     def _within(self, X, i, Y, j):
@@ -210,7 +212,7 @@ class _MostCovering:
         return np.sqrt(distances) <= self.radius
 
 
-def _places(rows):
+def _to_positions(rows):
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
@@ -234,10 +236,10 @@ def pure_radius(X, clusters, rng, *, purity=0.95, metric="euclidean", n_jobs=1):
         return block[np.arange(len(some)), best], best + rows.start
 
     parts = map_chunks(look, n, ROWS, n_jobs)
-    values, places = (np.stack(part) for part in zip(*parts, strict=True))
+    values, indices = (np.stack(part) for part in zip(*parts, strict=True))
     first = values.argmin(axis=0), np.arange(len(some))
     distances = paired_distances(
-        X, X, some, places[first], prepare=lambda rows: ready.scale(rows, np.float64)
+        X, X, some, indices[first], prepare=lambda rows: ready.scale(rows, np.float64)
     )
     distances[np.isinf(values[first])] = np.inf
     # This number of balls may be impure; the next one must stay pure.

@@ -8,12 +8,12 @@ from .._utils._chunks import chunk_size, chunks
 from ._scores import entropy, mutual_information
 
 
-def select_by_covariance(draws, n_queries, places, noise):
+def select_by_covariance(draws, n_queries, priority, noise):
     """Choose n rows of `draws` (n_candidates, t) by greedy joint information.
 
     Labels are normal with variance `noise` around the draws. A pick changes the
     covariance of the others by a product of its covariances with them, so that only the
-    variances are kept. The highest of `places` (n_candidates,) wins a tie.
+    variances are kept. The highest `priority` (n_candidates,) wins a tie.
     """
     draws = np.asarray(draws, dtype=np.float64)
     centered = draws - draws.mean(axis=1, keepdims=True)
@@ -23,7 +23,7 @@ def select_by_covariance(draws, n_queries, places, noise):
     picks, changes = list[int](), []
     while len(picks) < n_queries:
         tied = np.flatnonzero(variances >= variances.max() * (1 - 2.0**-32))
-        pick = int(tied[places[tied].argmax()])
+        pick = int(tied[priority[tied].argmax()])
         picks.append(pick)
         covariances = centered @ centered[pick] / draws.shape[1]
         for change in changes:
@@ -69,11 +69,11 @@ def select_jointly(draws, n_queries, rng, *, n_samples=4096, working_bytes=2**20
     alone = np.empty(n_candidates)
     for rows in chunks(n_candidates, chunk_size(24 * t * k)):
         alone[rows] = mutual_information(np.asarray(draws[rows], dtype=np.float64))
-    # A random place per candidate breaks ties, whatever its position.
-    places = rng.permutation(n_candidates)
+    # A random rank per candidate breaks ties.
+    ranks = rng.permutation(n_candidates)
     state, bounds = Configurations(t, n_samples, rng), alone.copy()
     saturated = SATURATED * alone.max(initial=0.0)
-    positions, information, known, restarted = [], [], 0.0, False
+    positions, information, total, restarted = [], [], 0.0, False
     while len(positions) < min(n_queries, n_candidates):
         looked = _look_at_the_best(bounds, draws, state, working_bytes)
         gains = bounds[looked]
@@ -83,11 +83,11 @@ def select_jointly(draws, n_queries, rng, *, n_samples=4096, working_bytes=2**20
             restarted = True
             continue
         tied = looked[gains >= best - NEGLIGIBLE]
-        pick = tied[places[tied].argmin()]
+        pick = tied[ranks[tied].argmin()]
         if not restarted:
-            known = min(known + max(best, 0.0), math.log(t))
+            total = min(total + max(best, 0.0), math.log(t))
         positions.append(pick)
-        information.append(known)
+        information.append(total)
         alone[pick] = bounds[pick] = -np.inf
         state.add(np.asarray(draws[pick], dtype=np.float64))
     return np.array(positions, dtype=np.intp), np.array(information)
@@ -107,20 +107,22 @@ def _look_at_the_best(bounds, draws, state, working_bytes):
     block = min(BLOCK, n)
     looked = [np.argpartition(bounds, n - block)[n - block :]]
     best = look(looked[0])
-    rest = np.flatnonzero(bounds >= best - NEGLIGIBLE)
-    rest = np.setdiff1d(rest, looked[0], assume_unique=True)
-    if state.rough is not None and len(rest) > SHORTLIST:
-        rows = chunks(len(rest), BLOCK)
-        rough = [state.gains(draws[rest[i]], working_bytes, rough=True) for i in rows]
-        rough = np.minimum(np.concatenate(rough) + state.slack, bounds[rest])
+    others = np.flatnonzero(bounds >= best - NEGLIGIBLE)
+    others = np.setdiff1d(others, looked[0], assume_unique=True)
+    if state.rough is not None and len(others) > SHORTLIST:
+        rows = chunks(len(others), BLOCK)
+        rough = [state.gains(draws[others[i]], working_bytes, rough=True) for i in rows]
+        rough = np.minimum(np.concatenate(rough) + state.slack, bounds[others])
         if state.is_sample:
-            least = np.partition(rough, len(rest) - SHORTLIST)[len(rest) - SHORTLIST]
+            least = np.partition(rough, len(others) - SHORTLIST)[
+                len(others) - SHORTLIST
+            ]
         else:
-            bounds[rest], least = rough, best
-        rest = rest[rough >= least - NEGLIGIBLE]
-    rest = rest[np.argsort(-bounds[rest], kind="stable")]
-    for some in chunks(len(rest), BLOCK):
-        some = rest[some]
+            bounds[others], least = rough, best
+        others = others[rough >= least - NEGLIGIBLE]
+    others = others[np.argsort(-bounds[others], kind="stable")]
+    for some in chunks(len(others), BLOCK):
+        some = others[some]
         if bounds[some[0]] < best - NEGLIGIBLE:
             break
         best = max(best, look(some))
@@ -184,14 +186,14 @@ class Configurations:
         # `left` is the weighted entropy of a configuration: the maximum that it can
         # still add to any gain.
         self.information = math.log(t) - left.sum()
-        kept, shares = thin(left, self.limit, self.rng)
-        parents, labels = np.divmod(kept, k)
+        entries, shares = thin(left, self.limit, self.rng)
+        parents, labels = np.divmod(entries, k)
         posteriors = self.posteriors[parents] * item.T[labels]
         posteriors /= posteriors.sum(axis=1, keepdims=True)
         self.posteriors = posteriors
-        self.weights = weights[kept] / shares
+        self.weights = weights[entries] / shares
         self.is_sample = self.is_sample or shares.min(initial=1.0) < 1
-        self._take_some(left[kept] / shares)
+        self._take_some(left[entries] / shares)
 
     def _take_some(self, left):
         """Select a few configurations for a first bound on a candidate's gain.
@@ -231,19 +233,19 @@ def thin(values, limit, rng):
     order = np.argsort(values)
     total = np.cumsum(values[order])
     order = order[np.searchsorted(total, NEGLIGIBLE, side="right") :]
-    kept = np.sort(order)
-    if len(kept) <= limit:
-        return kept, np.ones(len(kept))
+    entries = np.sort(order)
+    if len(entries) <= limit:
+        return entries, np.ones(len(entries))
     # Number of the largest that are kept for certain.
     largest = values[order[::-1]]
-    rest = np.cumsum(largest[::-1])[::-1]
-    certain = np.argmax(largest * (limit - np.arange(len(largest))) <= rest)
-    shares = np.minimum(values[kept] * ((limit - certain) / rest[certain]), 1.0)
+    remaining = np.cumsum(largest[::-1])[::-1]
+    certain = np.argmax(largest * (limit - np.arange(len(largest))) <= remaining)
+    shares = np.minimum(values[entries] * ((limit - certain) / remaining[certain]), 1.0)
     # One random number for all: entries at even steps of the summed probabilities.
     # Neighbors share most of their labels, so they represent each other.
     steps = np.floor(np.cumsum(shares) + rng.random())
     taken = np.diff(steps, prepend=0.0) > 0
-    return kept[taken], shares[taken]
+    return entries[taken], shares[taken]
 
 
 def surprise(proba):

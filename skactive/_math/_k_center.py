@@ -39,8 +39,8 @@ def k_center(
     several new centers. Squared distances are equal if they differ by less than 2^-32
     of themselves, or by less than the rounding error of a float64 product with the row.
     """
-    known = {"labeled": labeled, "distances": distances}
-    search = _FarthestFirst(X, rng, n_queries, metric, n_jobs, **known)
+    start = {"labeled": labeled, "distances": distances}
+    search = _FarthestFirst(X, rng, n_queries, metric, n_jobs, **start)
     while len(search.picks) < n_queries:
         search.pick()
     return np.array(search.picks, dtype=np.intp)
@@ -99,11 +99,11 @@ class _FarthestFirst:
     def pick(self):
         """Choose the next row."""
         best, key = self._best()
-        if key < self.rest and self.pending:
+        if key < self.best_outside and self.pending:
             self._lower(self.X[self.pending])
             self._open_block()
             best, key = self._best()
-        if key < self.rest:
+        if key < self.best_outside:
             # Rounding hides which row is farthest: measure all candidates.
             self._measure(np.flatnonzero(self._keys(self.bounds) >= key))
             self._open_block()
@@ -126,7 +126,7 @@ class _FarthestFirst:
         n = len(self.bounds)
         keys = self._keys(self.bounds)
         order = np.argpartition(keys, n - self.size)
-        self.rest = keys[order[: n - self.size]].max(initial=-np.inf)
+        self.best_outside = keys[order[: n - self.size]].max(initial=-np.inf)
         self.block = np.sort(order[n - self.size :])
         self.rows = self.ready(self.X[self.block], np.float64)
         self.exact = self._distances(self.rows, self.block)
@@ -143,9 +143,9 @@ class _FarthestFirst:
         longest = squared_norms(centers).max()
 
         def lower(rows):
-            found = _to_nearest(self.ready(self.X[rows]), centers)
-            found = found + error * (self.norms[rows] + longest)
-            np.minimum(self.bounds[rows], found, out=self.bounds[rows])
+            distances = _to_nearest(self.ready(self.X[rows]), centers)
+            distances = distances + error * (self.norms[rows] + longest)
+            np.minimum(self.bounds[rows], distances, out=self.bounds[rows])
 
         map_chunks(lower, len(self.bounds), ROWS, self.n_jobs)
 
@@ -153,8 +153,8 @@ class _FarthestFirst:
         """Replace bounds by distances."""
         for part in chunks(len(positions), self.size):
             rows = self.ready(self.X[positions[part]], np.float64)
-            found = self._distances(rows, positions[part])
-            self.bounds[positions[part]] = found
+            distances = self._distances(rows, positions[part])
+            self.bounds[positions[part]] = distances
 
     def _distances(self, rows, positions):
         """Return squared distances in float64 of some rows to their nearest centers."""
@@ -237,9 +237,9 @@ class NearestDistances:
         n_known = self._count_known(new)
         fresh = np.ones(n, dtype=bool)
         if n_known:
-            place = known_rows(self.positions, self.prints, positions, new.prints)
-            fresh = place < 0
-            new.distances[~fresh] = self.distances[place[~fresh]]
+            matches = known_rows(self.positions, self.prints, positions, new.prints)
+            fresh = matches < 0
+            new.distances[~fresh] = self.distances[matches[~fresh]]
         X, centers = float_rows(X), float_rows(centers)
         ready = ReadyRows(centers, self.metric)
         if fresh.any():
@@ -267,12 +267,12 @@ def known_rows(keys, prints, new_keys, new_prints):
         return np.full(len(new_keys), -1)
     first = min(keys.min(), new_keys.min(initial=keys[0]))
     stop = 1 + max(keys.max(), new_keys.max(initial=keys[0]))
-    places = np.full(stop - first, -1)
-    places[keys - first] = np.arange(len(keys))
-    places = places[new_keys - first]
-    known = places >= 0
-    known[known] = (prints[places[known]] == new_prints[known]).all(axis=1)
-    return np.where(known, places, -1)
+    indices = np.full(stop - first, -1)
+    indices[keys - first] = np.arange(len(keys))
+    indices = indices[new_keys - first]
+    is_known = indices >= 0
+    is_known[is_known] = (prints[indices[is_known]] == new_prints[is_known]).all(axis=1)
+    return np.where(is_known, indices, -1)
 
 
 def fingerprints(X):
@@ -286,13 +286,13 @@ def fingerprints(X):
     prints = np.empty((n, 2), dtype=np.uint64)
 
     def fill(rows):
-        part, places = _read(X, rows)
+        part, selected = _read(X, rows)
         bits = part.view(f"u{part.itemsize}").sum(axis=1, dtype=f"u{part.itemsize}")
         floats = float_rows(part)
         # Unlike a BLAS product, it does not depend on the other rows.
         product = np.einsum("ij,j->i", floats, vector.astype(floats.dtype))
-        prints[rows, 0] = bits[places]
-        prints[rows, 1] = product[places].astype(np.float64).view(np.uint64)
+        prints[rows, 0] = bits[selected]
+        prints[rows, 1] = product[selected].astype(np.float64).view(np.uint64)
 
     map_chunks(fill, n, chunk_size(16 * d, 2**24))
     return prints
@@ -313,7 +313,7 @@ def _lower(distances, X, positions, centers, ready, n_jobs):
 
 def _lower_block(distances, X, positions, centers, near, ready, rows):
     # Rows in between are read as well, but not multiplied with many centers.
-    left, places = _read(X, rows) if len(near) <= FEW else (X[rows], slice(None))
+    left, selected = _read(X, rows) if len(near) <= FEW else (X[rows], slice(None))
     shifted = ready(left)
     lengths = squared_norms(shifted)[:, None]
     norms = squared_norms(near)
@@ -321,8 +321,8 @@ def _lower_block(distances, X, positions, centers, near, ready, rows):
     block += norms
     block += lengths
     block, wrong = (
-        block[places],
-        rounding(shifted, near) * (lengths + norms.max())[places],
+        block[selected],
+        rounding(shifted, near) * (lengths + norms.max())[selected],
     )
     mine = distances[positions[rows]]
     # Upper bounds; pairs that are surely above are not computed.
@@ -331,7 +331,7 @@ def _lower_block(distances, X, positions, centers, near, ready, rows):
     exact = paired_distances(
         left,
         centers,
-        np.arange(len(left))[places][i],
+        np.arange(len(left))[selected][i],
         j,
         prepare=lambda rows: ready.scale(rows, np.float64),
     )
@@ -375,21 +375,21 @@ class NearestCandidates:
             new.row_keys, new.row_prints = np.arange(len(rows)), fingerprints(rows)
         m, n = len(rows), len(X) - itself
         size = 1 + max(positions.max(initial=0), self.positions.max(initial=0))
-        place = np.full(size, -1)
-        place[positions] = np.arange(len(positions))
+        index_of = np.full(size, -1)
+        index_of[positions] = np.arange(len(positions))
 
         width = min(self.k + 8 + self.k // 2, n)
         new._far, new._near = np.empty((m, width)), np.full((m, width), -1)
-        short = self._reuse(new, place, min(self.k, n))
+        short = self._reuse(new, index_of, min(self.k, n))
         if short.size:
             far, near = _search(
                 rows, short, X, width, positions, itself, self.method, n_jobs
             )
             new._far[short], new._near[short] = far, near
-        new._answer(place, min(self.k, n))
+        new._answer(index_of, min(self.k, n))
         return new
 
-    def _reuse(self, new, place, k):
+    def _reuse(self, new, index_of, k):
         """Copy the lists that are still long enough; return the rows without one."""
         everything = np.arange(len(new.row_keys))
         if self.kind != new.kind:
@@ -400,7 +400,7 @@ class NearestCandidates:
         old = known_rows(self.row_keys, self.row_prints, new.row_keys, new.row_prints)
         mine = np.flatnonzero(old >= 0)
         near, far = self._near[old[mine]], self._far[old[mine]]
-        near[place[near] < 0] = -1
+        near[index_of[near] < 0] = -1
         enough = (near >= 0).sum(axis=1) >= k
         mine, near, far = mine[enough], near[enough], far[enough]
         if new._near.shape[1] < near.shape[1]:  # fewer candidates than were kept
@@ -409,9 +409,9 @@ class NearestCandidates:
         new._far[mine, : far.shape[1]] = far
         return np.setdiff1d(everything, mine, assume_unique=True)
 
-    def _answer(self, place, k):
+    def _answer(self, index_of, k):
         near, self.distances = _first(self._near >= 0, k, self._near, self._far)
-        self.indices = place[near]
+        self.indices = index_of[near]
 
 
 def _first(chosen, k, *arrays):

@@ -156,8 +156,8 @@ def neighbor_means(X, Y, values, k, *, n_jobs=1):
         near[doubtful] = np.arange(m) < k
         indices = np.flatnonzero(near).reshape(-1, k) % m
         if doubtful.size:
-            found = nearest(X[rows][doubtful], Y, k)[1]
-            indices[doubtful] = np.sort(found, axis=1)
+            exact = nearest(X[rows][doubtful], Y, k)[1]
+            indices[doubtful] = np.sort(exact, axis=1)
         means = values[indices[:, 0]].astype(np.float64)
         for j in range(1, k):
             means += values[indices[:, j]]
@@ -195,8 +195,8 @@ class _Search:
             doubtful = np.flatnonzero(reached <= limits)
             if doubtful.size:
                 left = None if own is None else own[doubtful]
-                found = self._decide(X[doubtful], limits[doubtful], left)
-                distances[doubtful, : self.k], indices[doubtful, : self.k] = found
+                decided = self._decide(X[doubtful], limits[doubtful], left)
+                distances[doubtful, : self.k], indices[doubtful, : self.k] = decided
         return [np.sqrt(distances[:, : self.k]), indices[:, : self.k]]
 
     def _blocks(self, X, own):
@@ -215,13 +215,15 @@ class _Search:
         keep = min(self.k + SPARE, self.Y.shape[0] - self.exclude_self)
         values = indices = None
         for columns, block in self._blocks(X, own):
-            place = np.broadcast_to(np.arange(columns.start, columns.stop), block.shape)
-            block, place = _smallest(block, place, keep)
+            positions = np.broadcast_to(
+                np.arange(columns.start, columns.stop), block.shape
+            )
+            block, positions = _smallest(block, positions, keep)
             if values is not None:
                 block = np.concatenate([values, block], axis=1)
-                place = np.concatenate([indices, place], axis=1)
-                block, place = _smallest(block, place, keep)
-            values, indices = block, place
+                positions = np.concatenate([indices, positions], axis=1)
+                block, positions = _smallest(block, positions, keep)
+            values, indices = block, positions
         return values.max(axis=1), np.array(indices)
 
     def _sort(self, X, indices, own):
@@ -243,10 +245,10 @@ class _Search:
             rows, near = np.nonzero(block <= limits[:, None])
             true = np.full_like(block, np.inf)
             true[rows, near] = paired_distances(X, self.Y, rows, near + columns.start)
-            place = np.arange(columns.start, columns.stop)
-            place = np.broadcast_to(place, block.shape)
+            positions = np.arange(columns.start, columns.stop)
+            positions = np.broadcast_to(positions, block.shape)
             distances = np.concatenate([distances, true], axis=1)
-            indices = np.concatenate([indices, place], axis=1)
+            indices = np.concatenate([indices, positions], axis=1)
             # The order is stable: ties go to the first in Y.
             order = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
             distances, indices = take_both(distances, indices, order, axis=1)

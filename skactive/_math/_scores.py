@@ -236,13 +236,13 @@ def tune_thresholds(proba, y, shrinkage=SHRINKAGE):
         return np.full(len(n_positive), 0.5)
     thresholds, n_above, _ = _cuts(proba.ravel(), y.ravel())
     common = _best_threshold(thresholds, -np.abs(n_above - n_positive.sum()))
-    found = np.full(len(n_positive), common)
+    tuned = np.full(len(n_positive), common)
     for j in np.flatnonzero(n_positive):
         thresholds, n_above, n_right = _cuts(proba[:, j], y[:, j])
         own = _best_threshold(thresholds, 2 * n_right / (n_above + n_positive[j]))
         weight = n_positive[j] / (n_positive[j] + shrinkage)
-        found[j] += weight * (own - common)
-    return found
+        tuned[j] += weight * (own - common)
+    return tuned
 
 
 def _cuts(p, y):

@@ -66,7 +66,7 @@ class SoftmaxHessian:
             X = X.astype(np.float64, copy=False)
         self.X = X
         self.single = proba.ndim == 1
-        # Those of float32 add up to 1 with an error above `_FLOOR`.
+        # Probabilities of float32 add up to 1 with an error above `_FLOOR`.
         proba = proba[:, None] if self.single else normalize(proba, norm="l1")
         self.proba = np.clip(proba, 0, 1)
         weight = np.ones(m) if sample_weight is None else sample_weight
@@ -390,11 +390,11 @@ def span_rows(X):
         return solve_triangular(factor, unit, lower=True, trans="T"), factor
     # Some rows depend on others, such as empty and repeated texts.
     values, vectors = eigh(gram)
-    kept = values > _DEPENDENT**2 * values[-1]
-    vectors = vectors[:, kept]
+    is_large = values > _DEPENDENT**2 * values[-1]
+    vectors = vectors[:, is_large]
     largest = np.abs(vectors).argmax(axis=0)
     vectors *= np.sign(vectors[largest, np.arange(len(largest))])
-    root = np.sqrt(values[kept])
+    root = np.sqrt(values[is_large])
     return vectors / root, vectors * root
 
 

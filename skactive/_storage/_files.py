@@ -216,9 +216,9 @@ class LineWriter:
     def _cut(self):
         """Remove what this writer left after the last good line."""
         os.lseek(self._handle, self.size, os.SEEK_SET)
-        rest = os.read(self._handle, len(self._attempt) + 1)
+        tail = os.read(self._handle, len(self._attempt) + 1)
         is_shorter = os.fstat(self._handle).st_size < self.size
-        if is_shorter or not self._attempt.startswith(rest):
+        if is_shorter or not self._attempt.startswith(tail):
             raise self._changed()
         _ftruncate(self._handle, self.size)
         _fsync(self._handle)
@@ -330,8 +330,8 @@ def _find_tail(handle, length):
     while end:
         start = max(0, end - _TAIL)
         os.lseek(handle, start, os.SEEK_SET)
-        *lines, rest = os.read(handle, end - start).split(b"\n")
-        tail = rest + tail
+        *lines, last = os.read(handle, end - start).split(b"\n")
+        tail = last + tail
         if lines:
             break
         end = start

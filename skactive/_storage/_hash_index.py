@@ -15,11 +15,11 @@ class HashIndex:
 
     def find(self, keys):
         """Return the first position of each of keys (m,), -1 for unknown ones."""
-        places = np.searchsorted(self._sorted, keys)
-        places[places == len(self._sorted)] = 0
-        found = self._order[places].astype(np.intp)
-        found[self._sorted[places] != keys] = -1
-        return found
+        indices = np.searchsorted(self._sorted, keys)
+        indices[indices == len(self._sorted)] = 0
+        positions = self._order[indices].astype(np.intp)
+        positions[self._sorted[indices] != keys] = -1
+        return positions
 
     def find_all(self, keys):
         """Return a list of the positions of each of keys (m,), in order."""

@@ -16,11 +16,11 @@ from . import _files
 from ._files import Lock, LockedError, sync_folder
 
 
-def write_own(path, write, known=None, mode=0o666):
+def write_own(path, write, known_digest=None, mode=0o666):
     """Write a file by `write(path)`, which appears whole or not at all.
 
     What is at `path` is kept under a free numbered name, unless it is a file whose
-    SHA-256 is `known`, or that of the new one. A link is kept as well, and never
+    SHA-256 is `known_digest`, or that of the new one. A link is kept as well, and never
     followed. The permissions are at most `mode`. Return the SHA-256 of the new file,
     and the path of what was kept or None.
     """
@@ -34,15 +34,15 @@ def write_own(path, write, known=None, mode=0o666):
                     os.chmod(staged, granted & mode)
             with open(staged, "rb+") as stream:
                 _files._fsync(stream.fileno())
-            digest, kept = hash_file(staged), None
-            if os.path.lexists(path) and not _is_known(path, {known, digest}):
-                kept = set_aside(path)
+            digest, kept_path = hash_file(staged), None
+            if os.path.lexists(path) and not _is_known(path, {known_digest, digest}):
+                kept_path = set_aside(path)
             _files._replace(staged, path)
     except OSError as exc:
         reason = exc.strerror or exc
         raise OSError(f"{str(path)!r} could not be written: {reason}") from exc
     sync_folder(path.parent)
-    return digest, kept
+    return digest, kept_path
 
 
 def write_listed(path, write):
@@ -55,20 +55,20 @@ def write_listed(path, write):
     wrote = {}
     with suppress(OSError, ValueError):
         wrote = dict(json.loads(listed.read_bytes()))
-    digest, kept = write_own(path, write, wrote.get(path.name))
+    digest, kept_path = write_own(path, write, wrote.get(path.name))
     content = json.dumps({**wrote, path.name: digest}, indent=1)
     _files.write_atomic(listed, content.encode())
-    if kept is not None:
-        warnings.warn(f"{path} was changed: it is kept as {kept}", stacklevel=3)
+    if kept_path is not None:
+        warnings.warn(f"{path} was changed: it is kept as {kept_path}", stacklevel=3)
 
 
 def set_aside(path):
     """Rename what is at `path`, such as t.csv to t.1.csv, and return its new path."""
     for n in count(1):
-        kept = path.with_name(f"{path.stem}.{n}{path.suffix}")
-        if not os.path.lexists(kept):
-            os.rename(path, kept)
-            return kept
+        new_path = path.with_name(f"{path.stem}.{n}{path.suffix}")
+        if not os.path.lexists(new_path):
+            os.rename(path, new_path)
+            return new_path
 
 
 def hash_file(path):
@@ -79,10 +79,10 @@ def hash_file(path):
 
 def find_mode(path):
     """Return the permissions of a file, or what a folder and its files all give."""
-    mode, found = 0o666, [path]
+    mode, paths = 0o666, [path]
     for folder, _, files in os.walk(path):
-        found += [folder, *(os.path.join(folder, file) for file in files)]
-    for name in found:
+        paths += [folder, *(os.path.join(folder, file) for file in files)]
+    for name in paths:
         if name is not path and not os.path.exists(name):
             continue  # a link to nothing
         status = os.stat(name)

@@ -87,7 +87,7 @@ class TextFile:
     def _reader(self):
         import pyarrow as pa
 
-        self._blocks.check(-1)  # the schema and the places of the others
+        self._blocks.check(-1)  # the footer: the schema and the offsets of blocks
         return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
 
     @cached_property
@@ -132,12 +132,12 @@ class TextFile:
     @cached_property
     def hashes(self):
         """Hash of each text, (n,): in memory, as the file could be cut."""
-        found, path = self._hash_map, hashes_path(self.path)
+        hashes, path = self._hash_map, hashes_path(self.path)
         message = f"{path!r} has another checksum than when it was written. {_AGAIN}"
-        bounds = found.offset, found.offset + found.nbytes
+        bounds = hashes.offset, hashes.offset + hashes.nbytes
         checksums = [self._sums["hashes"]]
-        Blocks(path, found._mmap, bounds, checksums, lambda block: message).check(0)
-        return np.array(found)
+        Blocks(path, hashes._mmap, bounds, checksums, lambda block: message).check(0)
+        return np.array(hashes)
 
     def read_texts(self, rows):
         """Return the texts at rows, a range or (p,), as a list."""
@@ -213,7 +213,7 @@ class TextFile:
 class PoolWriter:
     """Write the Arrow file of a pool, and its hashes and checksums next to it.
 
-    `names` are those of the columns: "text", or "first" and "second", and perhaps "id".
+    `names` are the columns' names: "text", or "first" and "second", and perhaps "id".
     `source` is text that says what is read.
     """
 

@@ -163,21 +163,21 @@ class TextPool(Sequence):
             `positions` itself if none is dropped.
         """
         hashes = self.hashes if positions is None else self.hashes[positions]
-        kept = np.ones(len(hashes), dtype=bool)
+        mask = np.ones(len(hashes), dtype=bool)
         rows = self._rows
         if positions is not None:
             rows = _choose(rows, positions)
         repeated = np.flatnonzero(self._file.is_repeated(rows))
-        kept[repeated] = False
-        kept[repeated[np.unique(hashes[repeated], return_index=True)[1]]] = True
+        mask[repeated] = False
+        mask[repeated[np.unique(hashes[repeated], return_index=True)[1]]] = True
         if X_known is not None and len(X_known):
-            known = HashIndex(_hashes_of(X_known))
-            for start in range(0, len(kept), 2**16):
+            known_index = HashIndex(_hashes_of(X_known))
+            for start in range(0, len(mask), 2**16):
                 part = slice(start, start + 2**16)
-                kept[part] &= known.find(hashes[part]) < 0
-        if kept.all():
+                mask[part] &= known_index.find(hashes[part]) < 0
+        if mask.all():
             return positions
-        return np.flatnonzero(kept) if positions is None else positions[kept]
+        return np.flatnonzero(mask) if positions is None else positions[mask]
 
     def join_rows(self, other: Any) -> "TextPool | None":
         """Return the texts of two pools of one file.

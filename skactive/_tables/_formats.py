@@ -22,31 +22,31 @@ _csv_lock = threading.RLock()
 class OpenTable:
     """The columns of a file.
 
-    `read(columns)` yields the places of some rows, of the kind `place`, and the cells
+    `read(columns)` yields the positions of some rows, counted in `unit`, and the cells
     of each column: a list or an Arrow array. `find_type(column)` returns "text",
     "integers" or the name of another type.
     """
 
     names: list
     read: Callable[[list], Any]
-    place: str = "lines"
+    unit: str = "lines"
     find_type: Callable[[str], str] = lambda column: "text"
 
 
 def _in_parts(rows):
-    """Yield places and rows as lists, from (place, row, size in characters)."""
+    """Yield positions and rows as lists, from (position, row, size in characters)."""
     while True:
-        places, part, size = [], [], 0
+        positions, part, size = [], [], 0
         with _large_fields():
-            for place, row, length in rows:
-                places.append(place)
+            for position, row, length in rows:
+                positions.append(position)
                 part.append(row)
                 size += length
                 if len(part) == BLOCK_ROWS or size > BLOCK_BYTES:
                     break
         if not part:
             return
-        yield places, part
+        yield positions, part
 
 
 def _open_csv(path):
@@ -65,10 +65,10 @@ def _open_delimited(path, **dialect):
         _, names, _ = next(rows, (1, [], 0))
     if not names:
         raise ValueError(f"{str(path)!r} is empty: it has no header line.")
-    place = {name: i for i, name in enumerate(names)}
+    position_of = {name: i for i, name in enumerate(names)}
 
     def read(columns):
-        positions = [place[column] for column in columns]
+        positions = [position_of[column] for column in columns]
         rows = _read_rows(path, dialect)
         next(rows)
         for lines, part in _in_parts(rows):
@@ -246,11 +246,11 @@ def _open_typed(schema, read):
     def find_type(column):
         import pyarrow.types as t
 
-        found = schema.field(column).type
-        inner = found.value_type if t.is_dictionary(found) else found
+        column_type = schema.field(column).type
+        inner = column_type.value_type if t.is_dictionary(column_type) else column_type
         if str(inner) in ("string", "large_string", "string_view"):
             return "text"
-        return "integers" if t.is_integer(inner) else str(found)
+        return "integers" if t.is_integer(inner) else str(column_type)
 
     return OpenTable(schema.names, read, "rows (counted from 0)", find_type)
 

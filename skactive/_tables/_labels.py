@@ -15,18 +15,18 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
 _NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def read_typed(values, path, name, places, place):
+def read_typed(values, path, name, positions, unit):
     """Return labels of one type; None stays. `name` can be a tuple of columns."""
-    known = [i for i, value in enumerate(values) if not is_missing(value)]
-    labels, at = [values[i] for i in known], [places[i] for i in known]
-    where = name, path, at, place
+    labeled = [i for i, value in enumerate(values) if not is_missing(value)]
+    labels, at = [values[i] for i in labeled], [positions[i] for i in labeled]
+    where = name, path, at, unit
     if labels:
         labels = _one_type(labels, *where)
     if is_untyped(path):
         labels = as_numbers(labels)
     check_finite(labels, *where)
     read = [None] * len(values)
-    for i, label in zip(known, labels, strict=True):
+    for i, label in zip(labeled, labels, strict=True):
         read[i] = label
     return read
 
@@ -41,14 +41,14 @@ def as_numbers(cells):
     return cells if all(number.is_integer() for number in numbers) else numbers
 
 
-def _one_type(labels, column, path, places, place):
+def _one_type(labels, column, path, positions, unit):
     """Return labels of one type: str, int, float or bool."""
     types = {type(label) for label in labels}
-    for at, value in zip(places, labels, strict=True):
+    for at, value in zip(positions, labels, strict=True):
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise ValueError(
                 f"column {column!r} of {str(path)!r} must hold labels of at most 64 "
-                f"bits, got an int of {value.bit_length()} bits at {place} {at}. Write "
+                f"bits, got an int of {value.bit_length()} bits at {unit} {at}. Write "
                 "it as text."
             )
     if types <= {int, float} and len(types) == 2:
@@ -57,13 +57,13 @@ def _one_type(labels, column, path, places, place):
         return labels
     first = type(labels[0])
     other = next(
-        (at for at, x in zip(places, labels, strict=True) if type(x) is not first),
-        places[0],
+        (at for at, x in zip(positions, labels, strict=True) if type(x) is not first),
+        positions[0],
     )
     raise ValueError(
         f"column {column!r} of {str(path)!r} must hold labels of one type, str, int, "
         f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
-        f"for example at {place.removesuffix('s')} {other}. Use one type."
+        f"for example at {unit.removesuffix('s')} {other}. Use one type."
     )
 
 
@@ -78,13 +78,13 @@ def refuse_fractions(labels, column, path):
         )
 
 
-def check_finite(labels, column, path, places, place):
+def check_finite(labels, column, path, positions, unit):
     """Raise a ValueError if a label is infinite."""
-    for at, value in zip(places, labels, strict=True):
+    for at, value in zip(positions, labels, strict=True):
         if isinstance(value, float) and math.isinf(value):
             raise ValueError(
                 f"column {column!r} of {str(path)!r} must hold finite numbers, got "
-                f"{value} at {place.removesuffix('s')} {at}. Correct this cell."
+                f"{value} at {unit.removesuffix('s')} {at}. Correct this cell."
             )
 
 
@@ -143,10 +143,10 @@ class LabelCells:
         self._as_text = False  # whether lists are JSON in cells of text
         self._are_ids = False  # whether the names in lists are integers
 
-    def read(self, columns, places, place):
+    def read(self, columns, positions, unit):
         """Return a list of names for each row, None for an unlabeled one."""
         if self.several:
-            return self._read_columns(columns, places, place)
+            return self._read_columns(columns, positions, unit)
         (label,) = self.columns
         if self._separator is not None:
             return [self._split(cell) for cell in columns[label]]
@@ -156,11 +156,11 @@ class LabelCells:
         self._are_ids = kinds == {int}
         odd = [
             at
-            for at, names in zip(places, lists, strict=True)
+            for at, names in zip(positions, lists, strict=True)
             if names and len(set(map(str, names))) < len(names)
         ]
         if len(kinds) > 1 or not kinds <= {str, int} or odd:
-            where = f" at {place} {list_some(odd)}" if odd else ""
+            where = f" at {unit} {list_some(odd)}" if odd else ""
             raise ValueError(
                 f"column {label!r} of {str(self._path)!r} must hold lists of different "
                 f"names of classes, got {', '.join(sorted(x.__name__ for x in kinds))}"
@@ -182,9 +182,9 @@ class LabelCells:
         self._as_text = True
         return _parse_list(cell)
 
-    def _read_columns(self, columns, places, place):
-        rows, place = [], place.removesuffix("s")
-        for i, at in enumerate(places):
+    def _read_columns(self, columns, positions, unit):
+        rows, unit = [], unit.removesuffix("s")
+        for i, at in enumerate(positions):
             cells = {name: columns[name][i] for name in self.columns}
             blank = [name for name, cell in cells.items() if is_missing(cell)]
             if len(blank) == len(cells):
@@ -193,21 +193,21 @@ class LabelCells:
             if blank:
                 raise ValueError(
                     f"column {blank[0]!r} of {str(self._path)!r} must hold 0 or 1, as "
-                    f"other columns of labels do at {place} {at}; got a blank cell. "
+                    f"other columns of labels do at {unit} {at}; got a blank cell. "
                     "Fill it, or leave all of them blank."
                 )
             rows.append(
                 [
                     name
                     for name, cell in cells.items()
-                    if self._read_flag(name, cell, f"{place} {at}")
+                    if self._read_flag(name, cell, f"{unit} {at}")
                 ]
             )
         return rows
 
     def _read_flag(self, name, cell, where):
         for pair in _PAIRS:
-            if any(type(cell) is type(known) and cell == known for known in pair):
+            if any(type(cell) is type(value) and cell == value for value in pair):
                 self._pair = pair
                 return cell == pair[1]
         raise ValueError(
@@ -215,27 +215,27 @@ class LabelCells:
             f"{where}. Write 1 where the class applies."
         )
 
-    def write(self, rows, given):
+    def write(self, rows, file_cells):
         """Return columns of the cells of lists of names; None becomes a blank cell.
 
-        `given` are the cells of the file, dict of row to dict of column to cell, which
-        stay as they are. In the form of a column per class, a new class gets one.
+        `file_cells`, dict of row to dict of column to cell, are the cells of the file,
+        which stay as they are. In the form of a column per class, a new class gets one.
         """
         if not self.several:
             (label,) = self.columns
             cells = [self.join(names) for names in rows]
-            for row, known in given.items():
-                cells[row] = known[label]
+            for row, row_cells in file_cells.items():
+                cells[row] = row_cells[label]
             return {label: cells}
-        found = {name for names in rows for name in names or ()}
-        names = [*self.columns, *sorted(found - set(self.columns))]
+        used = {name for names in rows for name in names or ()}
+        names = [*self.columns, *sorted(used - set(self.columns))]
         no, yes = self._pair
         cells = {
             name: [None if row is None else yes if name in row else no for row in rows]
             for name in names
         }
-        for row, known in given.items():
-            for name, cell in known.items():
+        for row, row_cells in file_cells.items():
+            for name, cell in row_cells.items():
                 cells[name][row] = cell
         return cells
 
@@ -273,10 +273,10 @@ def to_indicator(rows, names):
     """
     if names is None:
         names = sorted({name for row in rows for name in row or ()})
-    place = {name: j for j, name in enumerate(names)}
+    column_of = {name: j for j, name in enumerate(names)}
     target = np.zeros((len(rows), len(names)), dtype=int)
     for i, row in enumerate(rows):
-        target[i, [place[name] for name in row or ()]] = 1
+        target[i, [column_of[name] for name in row or ()]] = 1
     missing = [i for i, row in enumerate(rows) if row is None]
     if missing:
         target = target.astype(float)

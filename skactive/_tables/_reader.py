@@ -50,23 +50,23 @@ def _find_in(path):
         _check_file(path)
         _find_opener(path, POOL_FORMATS)
         return [Path(os.path.abspath(path))]
-    found = []
+    paths = []
     for folder, names, files in os.walk(path):
         names[:] = sorted(name for name in names if not name.startswith((".", "_")))
-        found += [
+        paths += [
             Path(folder, file) for file in files if not file.startswith((".", "_"))
         ]
-    known = sorted(file for file in found if file.suffix.lower() in POOL_FORMATS)
-    if not known:
+    pool_files = sorted(file for file in paths if file.suffix.lower() in POOL_FORMATS)
+    if not pool_files:
         hint = ""
-        if any(file.suffix == ".lance" for file in found):
+        if any(file.suffix == ".lance" for file in paths):
             hint = f" Pass lance.dataset({str(path)!r})."
         raise FileNotFoundError(
             f"{str(path)!r} holds no file whose name ends in one of "
             f"{', '.join(POOL_FORMATS)}.{hint}"
         )
-    _check_one_format(known, repr(str(path)))
-    return [Path(os.path.abspath(file)) for file in known]
+    _check_one_format(pool_files, repr(str(path)))
+    return [Path(os.path.abspath(file)) for file in pool_files]
 
 
 def _check_file(path, advice=None):
@@ -110,7 +110,7 @@ def _find_opener(path, suffixes):
 def read_cells(path, wanted=None, optional=()):
     """Return columns as they are, with empty cells; all columns without `wanted`.
 
-    Return a dict of lists, the places of the rows, and their kind, such as "lines".
+    Return a dict of lists, the positions of the rows, and their unit, such as "lines".
     """
     opener = _find_opener(path, TABLE_FORMATS)
     _check_file(path, "Name one of its files.")
@@ -123,14 +123,14 @@ def read_cells(path, wanted=None, optional=()):
         optional = [name for name in optional if name in table.names]
         columns = {name: [] for name in (*wanted, *optional)}
         find_positions(columns, table.names, path)
-        places = []
+        positions = []
         for part, cells in table.read(list(columns)):
-            places += part
+            positions += part
             for column, values in zip(columns.values(), cells, strict=True):
                 column += values if isinstance(values, list) else values.to_pylist()
-    if not places:
+    if not positions:
         raise ValueError(f"{str(path)!r} holds no rows.")
-    return columns, places, table.place
+    return columns, positions, table.unit
 
 
 def open_part(source, columns):
@@ -182,23 +182,23 @@ class Part:
         import pyarrow as pa
 
         row = 0
-        for places, cells in self._read():
+        for positions, cells in self._read():
             fields = zip(self._columns, cells, schema, strict=True)
-            arrays = [self._convert(*field, row, places) for field in fields]
+            arrays = [self._convert(*field, row, positions) for field in fields]
             yield pa.record_batch(arrays, schema=schema)
-            row += len(places)
+            row += len(positions)
 
     def _read(self):
         with _named_errors(self.name):
             yield from self._table.read(self._columns)
 
-    def _convert(self, column, values, field, row, places):
+    def _convert(self, column, values, field, row, positions):
         """Return the cells of a column from `row` on as an Arrow array of a field."""
         import pyarrow as pa
 
         try:
             if isinstance(values, list):
-                self._check_kind(column, values, places)
+                self._check_kind(column, values, positions)
                 values = pa.array(values, field.type)
             array = values.cast(field.type)
             array.validate(full=True)  # UTF-8
@@ -216,16 +216,16 @@ class Part:
             )
         return array
 
-    def _check_kind(self, column, values, places):
+    def _check_kind(self, column, values, positions):
         """Raise a ValueError for a cell of another type than the first row's."""
         kind = self.types[self._columns.index(column)]
-        known = {str if kind == "text" else int, type(None)}
-        if set(map(type, values)) <= known:
+        allowed = {str if kind == "text" else int, type(None)}
+        if set(map(type, values)) <= allowed:
             return
-        at = [type(value) in known for value in values].index(False)
+        at = [type(value) in allowed for value in values].index(False)
         raise ValueError(
             f"column {column!r} of {self.name!r} must hold {kind}, as its first row "
-            f"does, got {values[at]!r:.60} at line {places[at]}. Repair "
+            f"does, got {values[at]!r:.60} at line {positions[at]}. Repair "
             "this row."
         )
 
@@ -262,28 +262,28 @@ def _named_errors(name):
 class Column:
     """A column of a file, for checks; `name` can be a tuple of several."""
 
-    def __init__(self, path, name, place):
-        self._place = place
+    def __init__(self, path, name, unit):
+        self._unit = unit
         self.shown = f"column {name!r} of {str(path)!r}"
 
-    def check_filled(self, values, places, is_missing, advice):
+    def check_filled(self, values, positions, is_missing, advice):
         """Raise a ValueError that names the rows without a value."""
-        missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
+        missing = [at for at, x in zip(positions, values, strict=True) if is_missing(x)]
         if missing:
             raise ValueError(
                 f"{self.shown} has no value at {len(missing)} of {len(values)} rows: "
-                f"{self._place} {list_some(missing)}. {advice}"
+                f"{self._unit} {list_some(missing)}. {advice}"
             )
 
-    def check_texts(self, values, places):
+    def check_texts(self, values, positions):
         """Raise a ValueError that names the rows without a text."""
         advice = "Fill these rows or leave them out of the file."
-        self.check_filled(values, places, _is_missing, advice)
+        self.check_filled(values, positions, _is_missing, advice)
         odd = [i for i, value in enumerate(values) if not isinstance(value, str)]
         if odd:
             raise ValueError(
                 f"{self.shown} must hold text, got {type(values[odd[0]]).__name__} at "
-                f"{self._place} {list_some([places[i] for i in odd])}. Name a column "
+                f"{self._unit} {list_some([positions[i] for i in odd])}. Name a column "
                 "of texts."
             )
 
@@ -295,7 +295,7 @@ def _is_missing(value):
 def find_positions(columns, names, path):
     """Return the positions of columns, or raise an error that lists the columns."""
     counts = Counter(names)
-    places = {name: i for i, name in enumerate(names)}
+    position_of = {name: i for i, name in enumerate(names)}
     for column in columns:
         if not counts[column]:
             _refuse_column(column, names, path)
@@ -304,7 +304,7 @@ def find_positions(columns, names, path):
                 f"{str(path)!r} has {counts[column]} columns named {column!r}. Rename "
                 "all but one."
             )
-    return [places[column] for column in columns]
+    return [position_of[column] for column in columns]
 
 
 def _refuse_column(column, names, path):

@@ -29,10 +29,10 @@ def write_table(path, columns, *, suffixes=None, **dialect):
     file. Raise a ValueError for another suffix, and for values that the format lacks.
     """
     path = check_folder(path)
-    suffix, known = path.suffix.lower(), suffixes or tuple(WRITERS)
-    if suffix not in known:
+    suffix, allowed = path.suffix.lower(), suffixes or tuple(WRITERS)
+    if suffix not in allowed:
         raise ValueError(
-            f"'path' must end in one of {', '.join(known)}, which names the format; "
+            f"'path' must end in one of {', '.join(allowed)}, which names the format; "
             f"got {str(path)!r}."
         )
     try:
@@ -69,8 +69,8 @@ def unescape(cell):
 
 def find_unwritable(text, suffix):
     """Return the first character of a text that a format cannot hold, or None."""
-    found = re.search(_UNWRITABLE.get(suffix, _HALVES), text)
-    return None if found is None or suffix in (".jsonl", ".ndjson") else found[0]
+    match = re.search(_UNWRITABLE.get(suffix, _HALVES), text)
+    return None if match is None or suffix in (".jsonl", ".ndjson") else match[0]
 
 
 _FORMULA = re.compile(r"'*(?![+-][\d.]+\Z)[=+\-@\t\r\n]")  # and no number

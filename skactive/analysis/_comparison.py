@@ -133,8 +133,8 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     scale = max(np.abs(a).max(), np.abs(b).max())
     differences = np.round((a - b) / scale, 12) if scale else a - b
     if differences.any():
-        found = stats.wilcoxon(differences)
-        statistic, p_value = found.statistic, found.pvalue
+        result = stats.wilcoxon(differences)
+        statistic, p_value = result.statistic, result.pvalue
     else:
         statistic, p_value = 0.0, 1.0
     return TestResult(
@@ -147,15 +147,15 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
 
 
 def _compare_means(name, a, b, paired):
-    found = t_test(a, b, paired)
-    same = np.isnan(found.statistic)  # nothing varies, and the means are equal
+    result = t_test(a, b, paired)
+    same = np.isnan(result.statistic)  # nothing varies, and the means are equal
     return TestResult(
         name,
-        0.0 if same else float(found.statistic),
-        float(found.df),
-        1.0 if same else float(found.pvalue),
+        0.0 if same else float(result.statistic),
+        float(result.df),
+        1.0 if same else float(result.pvalue),
         float(a.mean() - b.mean()),
-        tuple(map(float, found.confidence_interval())),
+        tuple(map(float, result.confidence_interval())),
     )
 
 

@@ -389,9 +389,9 @@ def sort_runs(runs, groupby="strategy"):
         return groups
     for name, group in groups.items():
         for key in ("data", "learner", "strategy", "protocol"):
-            found = {json.dumps(run.info.get(key), default=str) for run in group}
-            if key not in _as_keys(groupby) and len(found) > 1:
-                values = ", ".join(sorted(found))
+            distinct = {json.dumps(run.info.get(key), default=str) for run in group}
+            if key not in _as_keys(groupby) and len(distinct) > 1:
+                values = ", ".join(sorted(distinct))
                 raise ValueError(
                     f"'runs' under {name!r} differ in {key!r}: {values}. Their mean "
                     "would mix these. Pass the runs of one, name several keys as "
@@ -434,11 +434,11 @@ def pair_runs(runs_a, runs_b):
         ]
         for runs in (runs_a, runs_b)
     )
-    places = {key: j for j, key in enumerate(keys_b)}
-    unique = len(places) == len(keys_b) and len(set(keys_a)) == len(keys_a)
-    if not unique or None in places or set(keys_a) != set(keys_b):
+    index_of = {key: j for j, key in enumerate(keys_b)}
+    unique = len(index_of) == len(keys_b) and len(set(keys_a)) == len(keys_a)
+    if not unique or None in index_of or set(keys_a) != set(keys_b):
         return None
-    return [(i, places[key]) for i, key in enumerate(keys_a)]
+    return [(i, index_of[key]) for i, key in enumerate(keys_a)]
 
 
 def name_metric(runs, scoring=None):
@@ -473,13 +473,13 @@ def known_points(curve, scoring=None):
             f"expected a Run or a LearningCurve, got a {type(curve).__name__}. Make "
             "one curve of several runs with learning_curve(runs)."
         )
-    known = ~np.isnan(scores)
-    if not known.any():
+    is_scored = ~np.isnan(scores)
+    if not is_scored.any():
         raise ValueError(
             f"the run {curve!r} has no scores. Pass X_test and y_test when you "
             "simulate."
         )
-    n_labeled, scores = n_labeled[known], scores[known]
+    n_labeled, scores = n_labeled[is_scored], scores[is_scored]
     steps = np.diff(n_labeled)
     if (steps < 0).any():
         raise ValueError(

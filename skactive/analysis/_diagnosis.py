@@ -118,15 +118,16 @@ class Diagnosis:
         )
 
     def _describe_coverage(self):
-        found = self.coverage
+        coverage = self.coverage
         return [
-            f"Classes met: {found['classes_met']:.3g} of {found['n_classes']}, "
-            f"{self.baseline} {found['baseline_classes_met']:.3g}; all after "
-            f"{_or_dash(found['labels_to_meet_all'])} labels, {self.baseline} "
-            f"{_or_dash(found['baseline_labels_to_meet_all'])}",
-            f"Rarest class {found['rarest_class']!r}: {found['rarest_share']:.1%} of "
-            f"the labels, {self.baseline} {found['baseline_rarest_share']:.1%}, pool "
-            f"{found['pool_rarest_share']:.1%}",
+            f"Classes met: {coverage['classes_met']:.3g} of {coverage['n_classes']}, "
+            f"{self.baseline} {coverage['baseline_classes_met']:.3g}; all after "
+            f"{_or_dash(coverage['labels_to_meet_all'])} labels, {self.baseline} "
+            f"{_or_dash(coverage['baseline_labels_to_meet_all'])}",
+            f"Rarest class {coverage['rarest_class']!r}: "
+            f"{coverage['rarest_share']:.1%} of the labels, "
+            f"{self.baseline} {coverage['baseline_rarest_share']:.1%}, "
+            f"pool {coverage['pool_rarest_share']:.1%}",
         ]
 
 
@@ -304,7 +305,7 @@ def _summarize(scores, grid):
 
 
 def _compare(ours, theirs, pairs, options):
-    """Return the gaps over the curve and at the end, and their intervals by place."""
+    """Return the gaps over the curve and at the end, and their intervals."""
     gaps = ours.mean(axis=0) - theirs.mean(axis=0)
     gaps = dict(zip(WHERE, gaps.tolist(), strict=True))
     if min(len(ours), len(theirs)) < 2:
@@ -316,8 +317,8 @@ def _compare(ours, theirs, pairs, options):
     else:
         low, high = bootstrap_difference(ours, theirs, *options)
     # The bootstrap is too narrow for few runs, Student's interval for skewed scores.
-    found = t_test(ours, theirs, paired=pairs is not None)
-    interval = found.confidence_interval(options[0])
+    result = t_test(ours, theirs, paired=pairs is not None)
+    interval = result.confidence_interval(options[0])
     low, high = np.minimum(low, interval.low), np.maximum(high, interval.high)
     limits = zip(low.tolist(), high.tolist(), strict=True)
     return gaps, dict(zip(WHERE, limits, strict=True))
@@ -328,20 +329,20 @@ def _judge(n, intervals, criterion, worthwhile, baseline):
         few = "one run is" if n == 1 else f"{n} runs are"
         return UNDECIDED, f"{few} too few: it takes {FEWEST} at least".capitalize()
     beside = "end" if criterion == "curve" else "curve"
-    place, other = WHERE[criterion], WHERE[beside]
+    where, other = WHERE[criterion], WHERE[beside]
     (low, high), (other_low, other_high) = intervals[criterion], intervals[beside]
     if high < worthwhile or high < 0:
         if high < 0:
-            reason = f"The score {place} lies below {baseline}'s"
+            reason = f"The score {where} lies below {baseline}'s"
         elif low > 0:
-            reason = f"There is a gain {place}, but of less than {worthwhile:g}"
+            reason = f"There is a gain {where}, but of less than {worthwhile:g}"
         else:
-            reason = f"A gain {place} of {worthwhile:g} or more is ruled out"
+            reason = f"A gain {where} of {worthwhile:g} or more is ruled out"
         if other_low > worthwhile:
             reason += f"; yet there is a gain {other}"
         return DOES_NOT_PAY, reason
     if low > 0:
-        reason = f"The gain {place} is above 0"
+        reason = f"The gain {where} is above 0"
         if other_high < 0:
             reason += f"; yet there is a loss {other}"
         return PAYS, reason

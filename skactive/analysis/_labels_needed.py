@@ -68,38 +68,38 @@ def labels_to_reach(
     True
     """
     n_labeled, scores = known_points(curve, scoring)
-    labels, place = _find_crossing(n_labeled, scores, score)
-    if place == len(n_labeled):
+    labels, index = _find_crossing(n_labeled, scores, score)
+    if index == len(n_labeled):
         return None
-    if place == 0 or not interpolate:
-        return n_labeled[place].item()
+    if index == 0 or not interpolate:
+        return n_labeled[index].item()
     return float(labels)
 
 
 def _find_crossing(n_labeled, curve, score):
     """Find where one curve (r,) first reaches a score, see `_find_crossings`."""
-    (labels,), (place,) = _find_crossings(n_labeled, curve[None], np.array([score]))
-    return labels, place
+    (labels,), (index,) = _find_crossings(n_labeled, curve[None], np.array([score]))
+    return labels, index
 
 
 def _find_crossings(n_labeled, curves, scores):
     """Find where curves (b, r) first reach scores (b,), interpolated linearly.
 
-    Returns the label counts (b,), and the places (b,) of the first points at or above
+    Returns the label counts (b,), and the indices (b,) of the first points at or above
     the scores. A curve that does not reach its score has the last label count and the
-    place r.
+    index r.
     """
     # The mean of 0.7, 0.8 and 0.9 is a rounding error below 0.8.
     scores = scores[:, np.newaxis]
     above = (curves >= scores) | np.isclose(curves, scores, rtol=1e-12, atol=1e-12)
-    places = np.where(above.any(axis=1), above.argmax(axis=1), len(n_labeled))
-    labels = np.asarray(n_labeled, dtype=float)[np.minimum(places, len(n_labeled) - 1)]
-    between = np.flatnonzero((places > 0) & (places < len(n_labeled)))
-    i = places[between]
+    indices = np.where(above.any(axis=1), above.argmax(axis=1), len(n_labeled))
+    labels = np.asarray(n_labeled, dtype=float)[np.minimum(indices, len(n_labeled) - 1)]
+    between = np.flatnonzero((indices > 0) & (indices < len(n_labeled)))
+    i = indices[between]
     low, high = curves[between, i - 1], curves[between, i]
     share = np.minimum((scores[between, 0] - low) / (high - low), 1)
     labels[between] = n_labeled[i - 1] + share * (n_labeled[i] - n_labeled[i - 1])
-    return labels, places
+    return labels, indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,19 +338,19 @@ def labels_needed(
     _check_data([*members, *baseline_runs])
     theirs = _scores_at(baseline_runs, scoring, at)
     target = np.sort(theirs).mean()
-    found, run_labels, run_reached, paired = [], [], [], []
+    estimates, run_labels, run_reached, paired = [], [], [], []
     for group in groups.values():
         grid, ours = align_runs(group, scoring)
         pairs = pair_runs(group, baseline_runs)
         options = confidence_level, n_resamples, random_state
-        found.append(_find_needed(grid, ours, theirs, target, pairs, options))
+        estimates.append(_find_needed(grid, ours, theirs, target, pairs, options))
         labels, reached = _find_of_runs(group, scoring, target)
         run_labels.append(labels)
         run_reached.append(reached)
         paired.append(pairs is not None)
     return LabelsNeeded(
         names=list(groups),
-        **{key: np.array([each[key] for each in found]) for key in found[0]},
+        **{key: np.array([each[key] for each in estimates]) for key in estimates[0]},
         run_labels=run_labels,
         run_reached=run_reached,
         paired=paired,
@@ -389,9 +389,9 @@ def _find_of_runs(runs, scoring, target):
     labels, reached = [], []
     for run in runs:
         n_labeled, scores = known_points(run, scoring)
-        count, place = _find_crossing(n_labeled, scores, target)
+        count, index = _find_crossing(n_labeled, scores, target)
         labels.append(count)
-        reached.append(place < len(n_labeled))
+        reached.append(index < len(n_labeled))
     return np.array(labels), np.array(reached)
 
 
@@ -409,17 +409,19 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
         ours, theirs = ours[order], theirs[order]
     else:
         ours, theirs = ours[np.lexsort(ours.T)], np.sort(theirs)
-    labels, place = _find_crossing(grid, ours.mean(axis=0), target)
-    found = {
+    labels, index = _find_crossing(grid, ours.mean(axis=0), target)
+    attributes = {
         "n_labeled": labels,
-        "reached": place < len(grid),
+        "reached": index < len(grid),
         "first": grid[0],
         "last": grid[-1],
     }
     n = min(len(ours), len(theirs))
     if n == 1:
         nothing = dict.fromkeys(["low", "high"], np.nan)
-        return found | nothing | dict.fromkeys(["low_reached", "high_reached"], True)
+        return (
+            attributes | nothing | dict.fromkeys(["low_reached", "high_reached"], True)
+        )
     confidence_level, n_resamples, random_state = options
     counts, reached = _resample(
         grid, ours, theirs, pairs is not None, n_resamples, random_state
@@ -427,7 +429,7 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
     tail = widened_tail(confidence_level, n)
     low, high = np.quantile(counts, [tail, 1 - tail])
     missed = 1 - reached.mean()
-    return found | {
+    return attributes | {
         "low": low,
         "high": high,
         "low_reached": missed < 1 - tail,
@@ -444,8 +446,8 @@ def _resample(grid, ours, theirs, paired, n_resamples, random_state):
     counts = np.empty(n_resamples)
     reached = np.empty(n_resamples, dtype=bool)
     for rows in chunks(n_resamples, chunk_size(8 * len(grid))):
-        counts[rows], places = _find_crossings(
+        counts[rows], indices = _find_crossings(
             grid, weights[rows] @ ours, targets[rows]
         )
-        reached[rows] = places < len(grid)
+        reached[rows] = indices < len(grid)
     return counts, reached

@@ -408,8 +408,8 @@ def mean_jaccard(
     3       0.6667  0.4714  0.3889
     """
     runs_a, runs_b = as_runs(runs_a, "runs_a"), as_runs(runs_b, "runs_b")
-    places = pair_runs(runs_a, runs_b)
-    if places is None:
+    indices = pair_runs(runs_a, runs_b)
+    if indices is None:
         seeds = [[run.info.get("seed") for run in runs] for runs in (runs_a, runs_b)]
         named = any(seed is not None for group in seeds for seed in group)
         if named or len(runs_a) != len(runs_b):
@@ -418,8 +418,8 @@ def mean_jaccard(
                 f"or equally many runs that name none; got the seeds {seeds[0]} and "
                 f"{seeds[1]}."
             )
-        places = [(i, i) for i in range(len(runs_a))]
-    pairs = [(runs_a[i], runs_b[j]) for i, j in places]
+        indices = [(i, i) for i in range(len(runs_a))]
+    pairs = [(runs_a[i], runs_b[j]) for i, j in indices]
     rounds = min(len(run.rounds) for pair in pairs for run in pair)
     if rounds == 0:
         raise ValueError("'runs_a' and 'runs_b' must hold runs with rounds.")

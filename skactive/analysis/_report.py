@@ -84,7 +84,7 @@ def summarize_runs(
     strategies = {}
     for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
         curve, seconds = curves[name], ledger.mean[ledger.names.index(name)]
-        found = strategies[name] = {
+        entry = strategies[name] = {
             "n_runs": curve.n_runs,
             "mean": curve.mean.tolist(),
             "std": curve.std.tolist(),
@@ -94,11 +94,11 @@ def summarize_runs(
         }
         if baseline in groups and name != baseline:
             pair = groups[name], groups[baseline]
-            found["diagnosis"] = diagnose(*pair, scoring=scoring).to_dict()
+            entry["diagnosis"] = diagnose(*pair, scoring=scoring).to_dict()
             test = _test(*pair, curve.scores[:, -1], curves[baseline].scores[:, -1])
             if test is not None:
-                found["test"] = test
-    _correct([found["test"] for found in strategies.values() if "test" in found])
+                entry["test"] = test
+    _correct([entry["test"] for entry in strategies.values() if "test" in entry])
     return {
         "scoring": scoring,
         "baseline": baseline,
@@ -114,11 +114,11 @@ def _test(runs, baseline_runs, scores, baseline_scores):
         return None
     pairs = pair_runs(runs, baseline_runs)
     if pairs is None:
-        found = welch_t(scores, baseline_scores)
+        result = welch_t(scores, baseline_scores)
     else:
         first, second = map(list, zip(*pairs, strict=True))
-        found = paired_t(scores[first], baseline_scores[second])
-    return plain(asdict(found))
+        result = paired_t(scores[first], baseline_scores[second])
+    return plain(asdict(result))
 
 
 def _correct(tests):
@@ -137,15 +137,15 @@ def _format(heading, summary):
     strategies, counts = summary["strategies"], summary["n_labeled"]
     shown = sorted({0, len(counts) // 2, len(counts) - 1})
     baseline, scoring = _escape(summary["baseline"]), _escape(summary["scoring"])
-    n_runs = sorted({found["n_runs"] for found in strategies.values()})
+    n_runs = sorted({entry["n_runs"] for entry in strategies.values()})
     runs = " to ".join(map(str, dict.fromkeys([n_runs[0], n_runs[-1]])))
-    compared = any("diagnosis" in found for found in strategies.values())
+    compared = any("diagnosis" in entry for entry in strategies.values())
     head = ["strategy", *(f"{counts[i]:g} labels" for i in shown), "over the curve"]
     if compared:
         at_end = f"{counts[-1]:g} labels, less {baseline}"
         head += [at_end, "p", "p (Holm)", f"curve, less {baseline}", "verdict"]
     head += ["fit, s", "query, s"]
-    rows = [_row(name, found, shown, compared) for name, found in strategies.items()]
+    rows = [_row(name, entry, shown, compared) for name, entry in strategies.items()]
     parts = [
         f"## {_escape(heading)}",
         f"{scoring}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
@@ -162,21 +162,21 @@ def _format(heading, summary):
     return "\n\n".join(parts)
 
 
-def _row(name, found, shown, compared):
+def _row(name, entry, shown, compared):
     cells = [_escape(name)]
     for i in shown:
-        spread = f" ± {found['std'][i]:.3f}" if found["n_runs"] > 1 else ""
-        cells.append(f"{found['mean'][i]:.3f}{spread}")
-    cells.append(f"{found['area']:.3f}")
+        spread = f" ± {entry['std'][i]:.3f}" if entry["n_runs"] > 1 else ""
+        cells.append(f"{entry['mean'][i]:.3f}{spread}")
+    cells.append(f"{entry['area']:.3f}")
     if compared:
-        cells += _compare(found)
-    seconds = found["seconds"]
+        cells += _compare(entry)
+    seconds = entry["seconds"]
     return [*cells, *(f"{seconds[p]:.1f}" for p in ("fit", "query"))]
 
 
-def _compare(found):
+def _compare(entry):
     """Return the cells of the test of the last score and of the verdict."""
-    test, diagnosis = found.get("test"), found.get("diagnosis")
+    test, diagnosis = entry.get("test"), entry.get("diagnosis")
     cells = [""] * 5
     if test:
         cells[0] = _with_interval(test["difference"], test["interval"])
@@ -208,9 +208,9 @@ def _format_p(p):
 
 
 def _explain(summary):
-    found = summary["strategies"].values()
-    tests = [f["test"] for f in found if "test" in f]
-    diagnosis = next(f["diagnosis"] for f in found if "diagnosis" in f)
+    entries = summary["strategies"].values()
+    tests = [f["test"] for f in entries if "test" in f]
+    diagnosis = next(f["diagnosis"] for f in entries if "diagnosis" in f)
     text = (
         f"The verdict compares the mean score over the curve with that of "
         f"{_escape(summary['baseline'])}, with a {diagnosis['confidence_level']:.0%} "

@@ -27,15 +27,16 @@ def score_against_time(run, scoring=None, *, phases=("fit",)):
         seconds += np.cumsum([record[f"{phase}_seconds"] for record in run.rounds])
     if "precomputation" in phases:
         seconds += run.ledger["precomputation"]
-    known = ~np.isnan(scores)
-    return seconds[known], scores[known]
+    is_scored = ~np.isnan(scores)
+    return seconds[is_scored], scores[is_scored]
 
 
-def _as_phases(phases, known):
+def _as_phases(phases, allowed):
     listed = list(phases) if isinstance(phases, list | tuple | set) else [phases]
-    if isinstance(phases, str) or not all(phase in known for phase in listed):
+    if isinstance(phases, str) or not all(phase in allowed for phase in listed):
         raise ValueError(
-            f"'phases' must be a sequence of names among {list(known)}, got {phases!r}."
+            f"'phases' must be a sequence of names among {list(allowed)}, "
+            f"got {phases!r}."
         )
     return listed
 
@@ -151,15 +152,15 @@ def _candidates(run, scoring, chosen_by, phases):
     """Return seconds, scores and merits of the models that have both."""
     times, scores = score_against_time(run, scoring, phases=phases)
     merits = run.curve(chosen_by)[~np.isnan(run.curve(scoring))]
-    known = ~np.isnan(merits)
-    return times[known], scores[known], merits[known]
+    has_merit = ~np.isnan(merits)
+    return times[has_merit], scores[has_merit], merits[has_merit]
 
 
 def _best_within(budgets, times, scores, merits):
     """Return the score of the model with the most merit within each budget."""
     before = np.maximum.accumulate(np.concatenate([[-np.inf], merits]))[:-1]
-    places = np.where(merits > before, np.arange(len(merits)), 0)
-    best = np.concatenate([[np.nan], scores[np.maximum.accumulate(places)]])
+    indices = np.where(merits > before, np.arange(len(merits)), 0)
+    best = np.concatenate([[np.nan], scores[np.maximum.accumulate(indices)]])
     return best[np.searchsorted(times, budgets, side="right")]
 
 
@@ -242,8 +243,8 @@ def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> Ledger
     margin               30    2    0.5               0   32.5     1
     """
     groups = group_runs(runs)
-    known = list(next(iter(groups.values()))[0].ledger)
-    phases = known if phases is None else _as_phases(phases, known)
+    all_phases = list(next(iter(groups.values()))[0].ledger)
+    phases = all_phases if phases is None else _as_phases(phases, all_phases)
     spent = [
         np.array([[run.ledger[phase] for phase in phases] for run in group])
         for group in groups.values()

@@ -424,6 +424,6 @@ def complete(cls):
     if cls.__doc__:  # None under -OO
         texts = re.split(r"\n +(\w+)\n +-+\n", BertEstimator.__doc__)
         for name, text in zip(texts[1::2], texts[2::2], strict=True):
-            place = f"    {{{name.lower()}}}\n"
-            cls.__doc__ = cls.__doc__.replace(place, f"{text.rstrip()}\n")
+            placeholder = f"    {{{name.lower()}}}\n"
+            cls.__doc__ = cls.__doc__.replace(placeholder, f"{text.rstrip()}\n")
     return cls

@@ -187,12 +187,12 @@ def dropout_on(module):
 
 
 class SharedMasks(TorchFunctionMode):
-    """Dropout whose masks are those of one draw, the same for every text and batch.
+    """Dropout with the masks of one draw, the same for every text and batch.
 
-    While it is active, each dropout of a forward pass, that of attention included, uses
-    a mask that depends on the seed, on which dropout of the pass it is, and on the
-    place in the text: not on the batch. So all texts are seen by the same model.
-    Several threads may use it at once, each for a pass of its own.
+    While it is active, each dropout of a forward pass, also of attention, uses a mask
+    that depends on the seed, the number of the dropout in the pass, and the position in
+    the text. The mask does not depend on the batch, so the same model sees all texts.
+    Several threads may use it at once, each for its own pass.
     """
 
     def __init__(self, seed):
@@ -244,7 +244,7 @@ class SharedMasks(TorchFunctionMode):
             scores = scores + attn_mask
         weights = scores.softmax(dim=-1)
         if attn_mask is not None:
-            # As in torch, a place that may look nowhere, such as padding, gets nothing.
+            # As in torch, a position that attends to nothing, such as padding, gets 0.
             nowhere = (scores == float("-inf")).all(dim=-1, keepdim=True)
             weights = weights.masked_fill(nowhere, 0.0)
         return (weights * self._mask(weights, dropout_p)) @ value
@@ -252,7 +252,7 @@ class SharedMasks(TorchFunctionMode):
     def _mask(self, x, p):
         """Return the mask of one call, without the batch's dimension, scaled."""
         part, n_texts = self._pass.part, self._pass.n_texts
-        place = (part, self._pass.call)
+        key = (part, self._pass.call)
         self._pass.call += 1
         if x.ndim < 3 and part == "encoder":
             shape = x.shape
@@ -264,14 +264,14 @@ class SharedMasks(TorchFunctionMode):
                 f"of shape {tuple(x.shape)} for {n_texts} texts. Use "
                 "mc_dropout='head' with a head that keeps them there."
             )
-        mask = self._masks.get(place)
+        mask = self._masks.get(key)
         if mask is None or any(np.less(mask.shape, shape)):
-            # A longer text than before: its first places keep what they had.
-            known = shape if mask is None else mask.shape
-            larger = np.maximum(known, shape)
-            seed = [self.seed, part == "head", place[1]]
+            # The mask of a longer text begins with the old mask.
+            old_shape = shape if mask is None else mask.shape
+            larger = np.maximum(old_shape, shape)
+            seed = [self.seed, part == "head", key[1]]
             mask = torch.from_numpy(_draw_mask(seed, larger, p)).to(x.device)
-            self._masks[place] = mask
+            self._masks[key] = mask
         mask = mask[tuple(slice(size) for size in shape)]
         return mask.to(x.dtype) / (1.0 - p if p < 1 else 1.0)
 
@@ -279,8 +279,8 @@ class SharedMasks(TorchFunctionMode):
 def _refuse_dropout(func, args, kwargs):
     bound = inspect.signature(func).bind(*args, **kwargs)
     bound.apply_defaults()
-    given = bound.arguments
-    if given["training"] and given.get("dropout_p", given.get("p")):
+    arguments = bound.arguments
+    if arguments["training"] and arguments.get("dropout_p", arguments.get("p")):
         raise NotImplementedError(
             f"draws by dropout need masks that all texts share, which "
             f"torch.nn.functional.{func.__name__} does not have here. Use "

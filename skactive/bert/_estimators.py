@@ -303,8 +303,8 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
         weights = sample_weight
         if multi_label:
             is_auto = isinstance(self.thresholds, str)
-            kept = is_auto and resume and not tunes  # from an earlier call
-            thresholds = self.thresholds_ if kept else thresholds
+            keeps_thresholds = is_auto and resume and not tunes  # from an earlier call
+            thresholds = self.thresholds_ if keeps_thresholds else thresholds
             objective.attributes["thresholds_"] = thresholds
             objective.tune = _tune if is_auto and tunes else None
             positives = weigh_positives(self.class_weight, codes)
@@ -572,14 +572,14 @@ def check_thresholds(thresholds, k, multi_label):
         )
     if isinstance(thresholds, str):
         return np.full(k, 0.5)
-    found = np.asarray(thresholds, dtype=np.float64)
-    within = (found > 0) & (found < 1)
-    if found.shape not in ((), (k,)) or not within.all():
+    values = np.asarray(thresholds, dtype=np.float64)
+    within = (values > 0) & (values < 1)
+    if values.shape not in ((), (k,)) or not within.all():
         raise ValueError(
             f"'thresholds' must be a number between 0 and 1, or one for each of {k} "
             f"labels, got {thresholds!r}."
         )
-    return np.ones(k) * found
+    return np.ones(k) * values
 
 
 def weigh_positives(class_weight, y):
@@ -594,8 +594,8 @@ def weigh_positives(class_weight, y):
         return np.where(is_constant, 1.0, np.minimum(ratio, _MAX_WEIGHT))
     weights = np.ones(k)
     for column, weight in class_weight.items():
-        known = isinstance(column, Integral) and 0 <= column < k
-        if not known or not isinstance(weight, Real) or not 0 < weight < np.inf:
+        is_column = isinstance(column, Integral) and 0 <= column < k
+        if not is_column or not isinstance(weight, Real) or not 0 < weight < np.inf:
             raise ValueError(
                 f"'class_weight' must map columns of 'y', from 0 to {k - 1}, to "
                 f"positive weights; got {column!r}: {weight!r}. Name columns by number."
@@ -613,22 +613,22 @@ def encode_labels(y, classes=None):
     check_classes(y)
     if y.ndim == 2:
         return _encode_indicators(y, classes)
-    found = np.unique(y)
+    uniques = np.unique(y)
     if classes is not None:
-        known = _known(classes)
-        strange = found[~np.isin(found, known)]
+        allowed = _unique_classes(classes)
+        strange = uniques[~np.isin(uniques, allowed)]
         if len(strange):
             raise ValueError(
-                f"'y' must hold only the classes {known.tolist()}, got "
+                f"'y' must hold only the classes {allowed.tolist()}, got "
                 f"{strange.tolist()} as well. Name all classes in 'classes'."
             )
-        found = known
-    if len(found) < 2:
+        uniques = allowed
+    if len(uniques) < 2:
         raise ValueError(
-            f"'y' must hold at least 2 classes, got only {found.tolist()} (1 class). "
+            f"'y' must hold at least 2 classes, got only {uniques.tolist()} (1 class). "
             "Label a text of another class, or name all in 'classes'."
         )
-    return found, np.searchsorted(found, y).astype(np.int64)
+    return uniques, np.searchsorted(uniques, y).astype(np.int64)
 
 
 def _encode_indicators(y, classes):
@@ -640,7 +640,7 @@ def _encode_indicators(y, classes):
             "of 0 and 1 per class."
         )
     k = y.shape[1]
-    if classes is not None and len(_known(classes)) != k:
+    if classes is not None and len(_unique_classes(classes)) != k:
         raise ValueError(
             f"'y' must have one column for each of {len(classes)} classes, got an "
             f"indicator matrix of {k} columns. Pass all columns in every call."
@@ -648,7 +648,7 @@ def _encode_indicators(y, classes):
     return np.arange(k), y.astype(np.float32)
 
 
-def _known(classes):
+def _unique_classes(classes):
     try:
         return np.unique(as_labels(classes, len(classes)))
     except (TypeError, ValueError) as exc:

@@ -465,18 +465,18 @@ def _linearized(function, points, rows, label):
 def _cut_back(function, x, moved, rows, label, distance):
     """Return the part (b,) of each path after which another class has caught up."""
     low, high = torch.zeros_like(distance), torch.ones_like(distance)
-    found = torch.nonzero(distance.isfinite() & (distance > 0))[:, 0]
-    if len(found):
+    active = torch.nonzero(distance.isfinite() & (distance > 0))[:, 0]
+    if len(active):
         shape = (-1, *[1] * (x.ndim - 1))
         for _ in range(_BISECTIONS):
-            middle = (low + high)[found] / 2
-            points = x[found] + middle.reshape(shape) * moved[found]
-            outputs = function(points, rows[found]).float()
-            mine = outputs.gather(1, label[found])
-            others = outputs.scatter(1, label[found], -torch.inf)
+            middle = (low + high)[active] / 2
+            points = x[active] + middle.reshape(shape) * moved[active]
+            outputs = function(points, rows[active]).float()
+            mine = outputs.gather(1, label[active])
+            others = outputs.scatter(1, label[active], -torch.inf)
             reached = (others >= mine).any(dim=1)
-            high[found] = torch.where(reached, middle, high[found])
-            low[found] = torch.where(reached, low[found], middle)
+            high[active] = torch.where(reached, middle, high[active])
+            low[active] = torch.where(reached, low[active], middle)
     return high
 
 
@@ -488,28 +488,30 @@ def expected_word_change(network, inputs, special_ids):
     `special_ids` are not words; a text without words has 0. `inputs` (b, t) have no
     activations.
     """
-    with torch.enable_grad(), _looked_up(network.encoder) as found:
+    with torch.enable_grad(), _looked_up(network.encoder) as lookups:
         outputs = network(**inputs)
-    if len(found) != 1:
+    if len(lookups) != 1:
         raise TypeError(
             "embedding_gradients needs an encoder that looks the embedding of each "
-            f"token up once; {type(network.encoder).__name__} does so {len(found)} "
+            f"token up once; {type(network.encoder).__name__} does so {len(lookups)} "
             "times. Use an encoder such as BERT."
         )
-    ids, vectors = found[0]
+    ids, vectors = lookups[0]
     special = torch.tensor(sorted(special_ids), device=ids.device, dtype=ids.dtype)
-    rows, places = torch.isin(ids, special, invert=True).nonzero(as_tuple=True)
+    rows, columns = torch.isin(ids, special, invert=True).nonzero(as_tuple=True)
     change = outputs.new_zeros(len(ids))
     if not len(rows):
         return change
     # A word belongs to its text: the same word of another text is another one.
     n_ids = int(ids.max()) + 1
-    words, word_of = torch.unique(rows * n_ids + ids[rows, places], return_inverse=True)
+    words, word_of = torch.unique(
+        rows * n_ids + ids[rows, columns], return_inverse=True
+    )
     text_of = words // n_ids
     expected = outputs.new_zeros(len(words))
     for weight, residual in _weighted_residuals(outputs):
         grads = torch.autograd.grad(outputs, vectors, residual, retain_graph=True)[0]
-        grads = grads[rows, places].float()
+        grads = grads[rows, columns].float()
         summed = grads.new_zeros(len(words), grads.shape[1])
         summed.index_add_(0, word_of, grads)
         expected += weight[text_of] * summed.norm(dim=1)
@@ -537,14 +539,14 @@ def _looked_up(encoder):
 
     What other threads compute with the same encoder is left alone.
     """
-    found = []
+    lookups = []
     me = threading.get_ident()
 
     def cut_off(module, args, output):
         if threading.get_ident() != me:
             return output
         vectors = output.detach().requires_grad_()
-        found.append((args[0], vectors))
+        lookups.append((args[0], vectors))
         return vectors.clone()  # some encoders add to it in place
 
     try:
@@ -553,6 +555,6 @@ def _looked_up(encoder):
         lookup = torch.nn.Identity()  # never called: nothing is found
     hook = lookup.register_forward_hook(cut_off)
     try:
-        yield found
+        yield lookups
     finally:
         hook.remove()

@@ -75,7 +75,7 @@ class LayerStack:
     def _find(self):
         lists = self._lists()
         for length in (self.depth, 1):  # one module passed several times: ALBERT
-            found = [
+            paths = [
                 path
                 for path, module in lists.items()
                 if len(module) == length
@@ -85,8 +85,8 @@ class LayerStack:
             # The outermost of nested lists is the stack.
             outer = [
                 path
-                for path in found
-                if not any(path.startswith(f"{other}.") for other in found)
+                for path in paths
+                if not any(path.startswith(f"{other}.") for other in paths)
             ]
             if len(outer) == 1:
                 return outer[0]
@@ -96,20 +96,20 @@ class LayerStack:
 
     def _named(self, path):
         try:
-            found = self.encoder.get_submodule(path)
+            module = self.encoder.get_submodule(path)
         except AttributeError as exc:
             raise ValueError(
                 f"'layers_attr' must be the path of the layers in "
                 f"{type(self.encoder).__name__}, got {path!r}, which it does not have."
             ) from exc
-        n = len(found) if isinstance(found, torch.nn.ModuleList) else None
+        n = len(module) if isinstance(module, torch.nn.ModuleList) else None
         if n not in (1, self.depth):
             raise ValueError(
                 f"'layers_attr' must name a ModuleList of {self.depth} layers, got "
-                f"{path!r}, a {type(found).__name__}"
+                f"{path!r}, a {type(module).__name__}"
                 + ("." if n is None else f" of {n}.")
             )
-        return found
+        return module
 
     def freeze(self, freeze):
         """Set which parameters train; see `resolve_freeze`.
@@ -166,7 +166,7 @@ class LayerStack:
             else:
                 on_top = name.split(".")[0] in _TOP
                 groups["top" if on_top else "embeddings"][name] = parameter
-        return {group: found for group, found in groups.items() if found}
+        return {group: parameters for group, parameters in groups.items() if parameters}
 
     @contextmanager
     def stopping_at(self, cut, also=()):
@@ -270,9 +270,9 @@ class TextNetwork(nn.Module):
     `cut` counts the layers from the bottom that are frozen with the embeddings: their
     activations for a text never change. It is `depth` if the whole encoder is frozen.
     `layers` are the indices in [0, depth] whose states are concatenated for the head, 0
-    being the output of the embeddings; `kept` are those of them that the cut leaves
-    unchanged and that are below it. With `bfloat16` products run under autocast;
-    weights stay float32.
+    being the output of the embeddings; `lower_layers` are those of them below the
+    cut, where states never change. With `bfloat16` products run under autocast; weights
+    stay float32.
     """
 
     def __init__(
@@ -305,7 +305,7 @@ class TextNetwork(nn.Module):
         self.stack = LayerStack(self.encoder, layers_attr)
         self.cut = self.stack.freeze(freeze)
         self.layers = choose_layers(layers, self.depth)
-        self.kept = sorted({i for i in self.layers if i < self.cut})
+        self.lower_layers = sorted({i for i in self.layers if i < self.cut})
         self.pooling = pooling
         self.bfloat16 = bfloat16
         self.checkpoint_digest = checkpoint.digest
@@ -326,7 +326,7 @@ class TextNetwork(nn.Module):
     def activations_width(self):
         """Number of columns of what :meth:`below_cut` returns."""
         whole = self.cut == self.depth
-        n_layers = len(self.layers) if whole else len(self.kept) + 1
+        n_layers = len(self.layers) if whole else len(self.lower_layers) + 1
         return n_layers * self.encoder.config.hidden_size
 
     @property
@@ -469,9 +469,9 @@ class TextNetwork(nn.Module):
 
     def _split(self, activations):
         """Split the result of :meth:`below_cut` by layer."""
-        if not self.kept:
+        if not self.lower_layers:
             return {self.cut: activations}
-        indices = [*self.kept, self.cut]
+        indices = [*self.lower_layers, self.cut]
         return dict(zip(indices, activations.chunk(len(indices), dim=-1), strict=True))
 
     @contextmanager
@@ -489,7 +489,7 @@ class TextNetwork(nn.Module):
     def below_cut(self, inputs):
         """Return the activations of the frozen layers, in evaluation mode.
 
-        They are the states of the layers `kept` and those that enter layer `cut`, of
+        They are the states of `lower_layers` and those that enter layer `cut`, of
         shape (b, t, m * d), or (T, m * d) if packed. If the whole encoder is frozen,
         they are the head's input: the states of `layers`, or the pooled features, of
         shape (b, 1, m * d) or (b, m * d). Several threads may call this at once within
@@ -504,7 +504,9 @@ class TextNetwork(nn.Module):
     def _below_cut_packed(self, inputs):
         if self.cut < self.depth:
             states = self._run_packed(inputs, stop=self.cut)
-            return torch.cat([states[i] for i in (*self.kept, self.cut)], -1).float()
+            return torch.cat(
+                [states[i] for i in (*self.lower_layers, self.cut)], -1
+            ).float()
         states = self._concatenate(self._run_packed(inputs))
         if self.uses_tokens:
             return states.float()
@@ -512,7 +514,7 @@ class TextNetwork(nn.Module):
 
     def _below_cut_padded(self, inputs):
         if self.cut < self.depth:
-            with self.stack.stopping_at(self.cut, also=self.kept) as run:
+            with self.stack.stopping_at(self.cut, also=self.lower_layers) as run:
                 states = torch.cat(run(**inputs), dim=-1).float()
             if states.shape[:2] != inputs["input_ids"].shape:
                 raise NotCacheableError(

@@ -74,9 +74,9 @@ class _Part(SharedMasks):
     and outputs of its product.
     """
 
-    def __init__(self, places, lengths, seed, layers):
+    def __init__(self, positions, lengths, seed, layers):
         super().__init__(seed)
-        self.places, self.lengths = places, [lengths[i] for i in places]
+        self.positions, self.lengths = positions, [lengths[i] for i in positions]
         self.generator = torch.Generator().manual_seed(seed)
         self.layers, self.products, self.leaving = layers, [], []
 
@@ -102,7 +102,7 @@ class _Part(SharedMasks):
 
     def gather(self, texts):
         """Concatenate what `texts` has for the texts of the part."""
-        return torch.cat([texts[i] for i in self.places])
+        return torch.cat([texts[i] for i in self.positions])
 
 
 class _Run:
@@ -125,8 +125,8 @@ class _Run:
         if any(isinstance(m, nn.Dropout) and m.training and m.p for m in modules):
             seeds = torch.randint(2**62, (len(parts),)).tolist()
         self.parts = [
-            _Part(places, lengths, seed, frozen)
-            for places, seed in zip(parts, seeds, strict=False)
+            _Part(positions, lengths, seed, frozen)
+            for positions, seed in zip(parts, seeds, strict=False)
         ]
 
     def forward(self, states):
@@ -169,27 +169,30 @@ class _Run:
         n_wanted = len(layers) + len(others) + self.enters
 
         def run(part):
-            known = [
-                (out, part.gather(found))
-                for out, found in zip(part.leaving, texts, strict=True)
-                if found is not None and out.requires_grad
+            pairs = [
+                (out, part.gather(gradient))
+                for out, gradient in zip(part.leaving, texts, strict=True)
+                if gradient is not None and out.requires_grad
             ]
-            if not known:  # nothing below the output is trained
+            if not pairs:  # nothing below the output is trained
                 return (None,) * n_wanted
-            outs, given = zip(*known, strict=True)
+            outs, out_gradients = zip(*pairs, strict=True)
             made = [out for *_, out in part.products]
             wanted = [*made, *others, *([part.entering] if self.enters else [])]
-            found = torch.autograd.grad(outs, wanted, given, allow_unused=True)
+            part_gradients = torch.autograd.grad(
+                outs, wanted, out_gradients, allow_unused=True
+            )
             part.passes = part.leaving = part.entering = None
-            return found
+            return part_gradients
 
-        found = list(zip(*in_torch_threads(run, self.parts, _CPU), strict=True))
-        entering = self._join(found.pop()) if self.enters else None
+        all_gradients = list(zip(*in_torch_threads(run, self.parts, _CPU), strict=True))
+        entering = self._join(all_gradients.pop()) if self.enters else None
         sums = {
-            p: _sum(each) for p, each in zip(others, found[len(layers) :], strict=True)
+            p: _sum(each)
+            for p, each in zip(others, all_gradients[len(layers) :], strict=True)
         }
         tasks = [
-            (layer, [part.products[i][1] for part in self.parts], found[i])
+            (layer, [part.products[i][1] for part in self.parts], all_gradients[i])
             for i, layer in enumerate(layers)
         ]
         for done in in_torch_threads(_weigh, tasks, _CPU):
@@ -200,7 +203,7 @@ class _Run:
         """Concatenate the (t, d) pieces of the parts in the order of the texts."""
         texts = [None] * len(self.lengths)
         for part, piece in zip(self.parts, pieces, strict=True):
-            for i, text in zip(part.places, piece.split(part.lengths), strict=True):
+            for i, text in zip(part.positions, piece.split(part.lengths), strict=True):
                 texts[i] = text
         return torch.cat(texts)
 

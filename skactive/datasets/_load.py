@@ -132,29 +132,34 @@ def load_table(
         if is_given and label is None:
             raise ValueError(f"{option!r} needs labels: name their column as 'label'.")
     path = Path(path)
-    columns, places, place = read_cells(path, list(dict.fromkeys([*texts, *labels])))
+    columns, positions, unit = read_cells(path, list(dict.fromkeys([*texts, *labels])))
     name = label if isinstance(label, str) else tuple(labels)
-    column = Column(path, name, place)
+    column = Column(path, name, unit)
     target: Any = None
     names = cells = None
     if labels:
         cells = find_label_cells(columns, label, separator, path)
-        target = columns[label] if cells is None else cells.read(columns, places, place)
+        target = (
+            columns[label] if cells is None else cells.read(columns, positions, unit)
+        )
     if labels and missing_labels == "drop":
-        kept = [i for i, x in enumerate(target) if not is_missing(x)]
-        if not kept:
+        labeled = [i for i, x in enumerate(target) if not is_missing(x)]
+        if not labeled:
             raise ValueError(f"{column.shown} holds no label.")
-        columns = {name: [columns[name][i] for i in kept] for name in texts}
-        target, places = [target[i] for i in kept], [places[i] for i in kept]
+        columns = {name: [columns[name][i] for i in labeled] for name in texts}
+        target, positions = (
+            [target[i] for i in labeled],
+            [positions[i] for i in labeled],
+        )
     for each in texts:
-        Column(path, each, place).check_texts(columns[each], places)
+        Column(path, each, unit).check_texts(columns[each], positions)
     if labels and missing_labels != "keep":
         advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
-        column.check_filled(target, places, is_missing, advice)
+        column.check_filled(target, positions, is_missing, advice)
     if cells is not None:
         target, names = to_indicator(target, labels if cells.several else None)
     elif labels:
-        target = read_typed(target, path, name, places, place)
+        target = read_typed(target, path, name, positions, unit)
         target, names = _to_target(target, missing_labels == "keep")
     data = columns[texts[0]]
     if len(texts) == 2:

@@ -243,12 +243,12 @@ class _Ids:
             if id in ids:
                 raise ValueError(
                     f"column {column!r} must hold distinct ids, got {id!r} at "
-                    f"{self._place(ids[id])} and at {self._place(row)}. Name another "
+                    f"{self._locate(ids[id])} and at {self._locate(row)}. Name another "
                     "column, or leave 'id' out to use row numbers."
                 )
             ids[id] = row
 
-    def _place(self, row):
+    def _locate(self, row):
         start = 0
         for name, stop in self._parts:
             if row < stop:
@@ -296,9 +296,9 @@ def _open_cached(table, cache):
 def _find_cached(cache, key, stamp):
     """Return the Arrow file that was written for `stamp`, or None if it is damaged."""
     try:
-        known = json.loads((cache / f"{key}.json").read_bytes())
-        name = known.pop("name")
-        if known == stamp and re.fullmatch(rf"{key}-[0-9a-f]{{8}}\.arrow", name):
+        record = json.loads((cache / f"{key}.json").read_bytes())
+        name = record.pop("name")
+        if record == stamp and re.fullmatch(rf"{key}-[0-9a-f]{{8}}\.arrow", name):
             return TextFile(cache / name).open()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass

@@ -42,34 +42,34 @@ def measure_agreement(answers, seed=0, target="single-label", machines=None):
 
     `machines` is a dict of name to dict of id to label. They are in the pairs only.
     """
-    several = [given for given in answers.values() if len(given) > 1]
-    rng, found = np.random.default_rng(seed), ()
+    several = [labels for labels in answers.values() if len(labels) > 1]
+    rng, values = np.random.default_rng(seed), ()
     if several:
-        found = len(several), *_measure(several, target, rng)
-    people = list(dict.fromkeys(by for given in several for by in given))
+        values = len(several), *_measure(several, target, rng)
+    people = list(dict.fromkeys(by for labels in several for by in labels))
     both = {
-        pair: [given for given in several if {*pair} <= given.keys()]
+        pair: [labels for labels in several if {*pair} <= labels.keys()]
         for pair in combinations(people, 2)
     }
-    people = list(dict.fromkeys(by for given in answers.values() for by in given))
-    for machine, labels in (machines or {}).items():
+    people = list(dict.fromkeys(by for labels in answers.values() for by in labels))
+    for machine, predictions in (machines or {}).items():
         for person in people:
             both[person, machine] = [
-                {person: given[person], machine: labels[id]}
-                for id, given in answers.items()
-                if person in given and id in labels
+                {person: labels[person], machine: predictions[id]}
+                for id, labels in answers.items()
+                if person in labels and id in predictions
             ]
     pairs = {
         pair: (*_compare(rows, pair, target, rng), len(rows))
         for pair, rows in both.items()
         if rows
     }
-    return Agreement(*found, pairs=pairs)
+    return Agreement(*values, pairs=pairs)
 
 
 def _measure(several, target, rng):
     """Return share, alpha and kappa of answers, the last two with intervals."""
-    keys = [{by: key_of(label) for by, label in given.items()} for given in several]
+    keys = [{by: key_of(label) for by, label in labels.items()} for labels in several]
     counts = _count(keys, _number(keys))
     sizes = counts.sum(axis=1)
     share = (counts * (counts - 1)).sum() / (sizes * (sizes - 1)).sum()
@@ -88,13 +88,13 @@ def _views(several, target):
     """Return pairs of answers by annotator and the columns of these answers."""
     if target == "multi-label":  # whether each class was given
         return [(view, {False: 0, True: 1}) for view in _ask_for_each(several)]
-    keys = [{by: key_of(label) for by, label in given.items()} for given in several]
+    keys = [{by: key_of(label) for by, label in labels.items()} for labels in several]
     return [(keys, _number(keys))]
 
 
 def _compare(both, pair, target, rng):
     """Return Cohen's kappa, or alpha for numbers, of a pair, and its interval."""
-    both = [{by: given[by] for by in pair} for given in both]
+    both = [{by: labels[by] for by in pair} for labels in both]
     if target == "regression":
         return _estimate(interval_alpha_of, _find_moments(both), rng)
     tables = [_cross(view, pair, numbers) for view, numbers in _views(both, target)]
@@ -103,15 +103,15 @@ def _compare(both, pair, target, rng):
 
 def _number(several):
     """Return the column of each answer, in order of their first use."""
-    found = {label: None for given in several for label in given.values()}
-    return {label: column for column, label in enumerate(found)}
+    distinct = {label: None for labels in several for label in labels.values()}
+    return {label: column for column, label in enumerate(distinct)}
 
 
 def _count(several, numbers):
     """Return the number of answers per item and class, (n, k)."""
     counts = np.zeros((len(several), len(numbers)))
-    for row, given in zip(counts, several, strict=True):
-        for label in given.values():
+    for row, labels in zip(counts, several, strict=True):
+        for label in labels.values():
             row[numbers[label]] += 1
     return counts
 
@@ -119,7 +119,7 @@ def _count(several, numbers):
 def _cross(both, pair, numbers):
     """Return the tables (n, k, k) of the answers of two annotators to n items."""
     table = np.zeros((len(both), len(numbers), len(numbers)))
-    rows, columns = ([numbers[given[by]] for given in both] for by in pair)
+    rows, columns = ([numbers[labels[by]] for labels in both] for by in pair)
     table[np.arange(len(both)), rows, columns] = 1
     return table
 
@@ -129,13 +129,13 @@ def _ask_for_each(several):
     sets = [
         {
             by: {*label} if is_names(label) else {*np.flatnonzero(label).tolist()}
-            for by, label in given.items()
+            for by, label in labels.items()
         }
-        for given in several
+        for labels in several
     ]
-    names = sorted({name for given in sets for one in given.values() for name in one})
+    names = sorted({name for labels in sets for one in labels.values() for name in one})
     return [
-        [{by: name in one for by, one in given.items()} for given in sets]
+        [{by: name in one for by, one in labels.items()} for labels in sets]
         for name in names or [None]
     ]
 
@@ -149,17 +149,17 @@ def _average(measure):
     def average(items, weight):
         parts = (measure(items[:, c], weight) for c in range(items.shape[1]))
         values = np.stack(list(parts))
-        known = ~np.isnan(values)
-        total = np.where(known, values, 0.0).sum(axis=0)
+        is_defined = ~np.isnan(values)
+        total = np.where(is_defined, values, 0.0).sum(axis=0)
         with np.errstate(invalid="ignore"):
-            return total / known.sum(axis=0)
+            return total / is_defined.sum(axis=0)
 
     return average
 
 
 def _find_moments(several):
     """Return number, sum and sum of squares of the answers to each item, (n, 3)."""
-    values = [np.array(list(given.values()), dtype=np.float64) for given in several]
+    values = [np.array(list(labels.values()), dtype=np.float64) for labels in several]
     middle = np.concatenate(values).mean()
     return np.array(
         [[len(x), (x - middle).sum(), ((x - middle) ** 2).sum()] for x in values]

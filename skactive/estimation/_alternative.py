@@ -156,16 +156,16 @@ def alternative_annotator_test(
 def _compare(answers, machine, score):
     """Return pairs of 0 and 1 by person: whether the machine and the person won."""
     wins = {}
-    for id, given in answers.items():
-        given = {by: label for by, label in given.items() if not is_missing(label)}
+    for id, labels in answers.items():
+        labels = {by: label for by, label in labels.items() if not is_missing(label)}
         if is_missing(machine.get(id)):
             continue
-        for by in given:
-            others = [label for other, label in given.items() if other != by]
+        for by in labels:
+            others = [label for other, label in labels.items() if other != by]
             if others:
-                found = score(machine[id], others), score(given[by], others)
+                scores = score(machine[id], others), score(labels[by], others)
                 wins.setdefault(by, []).append(
-                    (found[0] >= found[1], found[1] >= found[0])
+                    (scores[0] >= scores[1], scores[1] >= scores[0])
                 )
     return wins
 

@@ -11,7 +11,7 @@ _Z = float(norm.ppf(0.975))
 # one of the expected gain, which grows with the distance of the extrapolation. Both
 # were chosen on simulated sessions; docs/results/sessions.md has the coverage.
 _CHURN, _SLOPE, _DISTANCE = 0.13, 0.4, 0.3
-# Standard deviation of a gain for one item; new texts differ from those of the pool,
+# Standard deviation of a gain for one item; new texts differ from the pool's,
 # even where no prediction changes.
 _FLOOR = 0.25
 # A gain is extrapolated from at least this many labels, absolutely and per label of
@@ -47,13 +47,14 @@ def beats_majority(proba, codes):
 def estimate_gain(proba, codes, shares, n, horizon):
     """Return the gain in accuracy by `horizon` further labels, and its interval.
 
-    It is that on the rest of the pool, which is easier than new texts after queries of
-    uncertain items. `proba` (m, k) are calibrated probabilities of unlabeled items by a
-    model with n labels, and `codes` (f, m) the classes by models with fractions
-    `shares` (f,) of them. The probabilities say how much accuracy the smaller models
-    lose. Accuracy is a - b / n near n: the loss is b (1 / (share n) - 1 / n), the gain
-    b (1 / n - 1 / (n + horizon)). The share of predictions that change, squared, has
-    the same form. What comes is that expectation, and the luck of these changes.
+    Both are for the unlabeled items of the pool, which are easier than new texts after
+    queries of uncertain items. `proba` (m, k) are calibrated probabilities of these
+    items by a model with n labels. `codes` (f, m) are the classes by models with the
+    fractions `shares` (f,) of the labels. The probabilities say how much accuracy the
+    smaller models lose. Accuracy is a - b / n near n: the loss is b (1 / (share n) - 1
+    / n), the gain b (1 / n - 1 / (n + horizon)). The share of predictions that change,
+    squared, has the same form. The actual gain is this expectation, plus the luck of
+    these changes.
     """
     rows = np.arange(len(proba))
     current = proba.argmax(axis=1)
@@ -81,18 +82,20 @@ def n_for_gain(n_classes, horizon):
     return int(np.ceil(least))
 
 
-def gain_of_labels(found, horizon):
+def gain_of_labels(predictions, horizon):
     """Return gain and interval of `horizon` labels from an OutOfFold, or None.
 
     None stands for too few labels or unlabeled items, or a model that is not yet better
     than the most frequent class.
     """
-    n = len(found.codes)
-    held = ~np.isnan(found.proba[:, 0])
-    proba, codes = found.proba[held], found.codes[held]
-    if not is_enough(n, len(found.classes), len(found.rest_proba), horizon):
+    n = len(predictions.codes)
+    held = ~np.isnan(predictions.proba[:, 0])
+    proba, codes = predictions.proba[held], predictions.codes[held]
+    if not is_enough(n, len(predictions.classes), len(predictions.rest_proba), horizon):
         return None
     if not beats_majority(proba, codes):
         return None
-    rest = calibrate_proba(found.rest_proba, proba, codes)
-    return estimate_gain(rest, found.rest_codes, found.shares, n, horizon)
+    unlabeled_proba = calibrate_proba(predictions.rest_proba, proba, codes)
+    return estimate_gain(
+        unlabeled_proba, predictions.rest_codes, predictions.shares, n, horizon
+    )

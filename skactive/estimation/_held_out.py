@@ -78,41 +78,43 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     classes = np.unique([*y, *estimator.descriptions] if describes else y)
     codes = np.searchsorted(classes, y)
     folds = _assign(codes, held, seed)
-    rest = None
+    X_sample = None
     if has_rest and n_rest:
         m = count_items(X_rest)
         rows = round_rng(seed, 0, "rest").choice(m, min(n_rest, m), replace=False)
-        rest = take_rows(X_rest, np.sort(rows))
+        X_sample = take_rows(X_rest, np.sort(rows))
     unlabeled = take_rows(X_rest, fresh) if len(fresh) else None
 
     def predict(train, *parts):
         """Return probabilities (., k) of some parts by a model of some rows."""
-        known = codes[train]
-        if (known == known[0]).all() and not describes:
-            return [np.eye(len(classes))[[known[0]] * count_items(p)] for p in parts]
+        train_codes = codes[train]
+        if (train_codes == train_codes[0]).all() and not describes:
+            return [
+                np.eye(len(classes))[[train_codes[0]] * count_items(p)] for p in parts
+            ]
         X_train, y_train = take_rows(X, train), y[train]
         model = seeded_clone(estimator, np.random.default_rng(seed))
         fit_last(model, X_train, y_train, unlabeled)
         columns = np.searchsorted(classes, model.classes_)
-        found = []
+        probas = []
         for part in parts:
             proba = np.zeros((count_items(part), len(classes)))
             proba[:, columns] = model.predict_proba(part)
-            found.append(proba)
-        return found
+            probas.append(proba)
+        return probas
 
-    parts = [] if rest is None else [rest]
+    parts = [] if X_sample is None else [X_sample]
     proba = np.full((len(y), len(classes)), np.nan)
     rest_codes, shares = [], []
     with one_blas_thread():
         for fold in range(folds.max() + 1):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            proba[test], *found = predict(train, take_rows(X, test), *parts)
-            rest_codes += [one.argmax(axis=1) for one in found]
+            proba[test], *rest_proba = predict(train, take_rows(X, test), *parts)
+            rest_codes += [one.argmax(axis=1) for one in rest_proba]
             shares.append(len(train) / len(y))
-        found = predict(np.arange(len(y)), *parts) if parts else [proba[:0]]
+        rest_proba = predict(np.arange(len(y)), *parts) if parts else [proba[:0]]
     return OutOfFold(
-        classes, codes, proba, found[0], np.array(rest_codes), np.array(shares)
+        classes, codes, proba, rest_proba[0], np.array(rest_codes), np.array(shares)
     )
 
 
@@ -145,7 +147,7 @@ def _assign(codes, held, seed):
     n_splits = min(_N_SPLITS, len(own))
     among = assign_folds(own, n_splits, seed)
     single = np.flatnonzero(among < 0)
-    # The folds of the others are dealt out in turn, too.
+    # Items of classes with a single example are dealt out in turn.
     among[single] = (np.arange(len(single)) + np.sum(among >= 0)) % n_splits
     folds = np.full(len(codes), -1, dtype=np.intp)
     folds[held] = among

@@ -399,8 +399,8 @@ class Sample:
     def terms(self, x):
         """Return terms (n, ...) that are uncorrelated, each with the mean of the pool.
 
-        They are the values themselves for a simple random sample. The draw t has seen
-        the sum of the values before, and estimates that of the others as x / q.
+        For a simple random sample, they are the values themselves. Otherwise, a draw
+        adds the values drawn before it to x / q, its estimate of the sum of the others.
         """
         if self.draw_proba is None or self.n == self.n_pool:
             return x
@@ -452,7 +452,7 @@ class Sample:
     def find_best(self, is_share=True, confidence_level=0.95, always=False):
         """Return the mean, its variance, that of the labels alone, and residuals (n,).
 
-        They are those of the proxy that explains most, or of the labels. To a variance,
+        All are for the proxy that explains most, or for the labels. To a variance,
         errors are added that the sample may not show: a proxy without an error among
         few labels is not perfect. For shares, an error is one item. For numbers, it is
         the furthest residual, or the mean one of the labels if that is larger. A proxy
@@ -462,23 +462,25 @@ class Sample:
         errors, alone = unseen_errors(confidence_level), 0.0
 
         def fit(chosen):
-            value, rest = self.fit(self.y, self.proxy[:, chosen], self.mean[chosen])
-            variance = self.variance(rest * (1 - self.weights))
+            value, residuals = self.fit(
+                self.y, self.proxy[:, chosen], self.mean[chosen]
+            )
+            variance = self.variance(residuals * (1 - self.weights))
             one = np.square(self.item_weights).max()
             if not is_share:
-                one = max(np.square(self.weights * rest).max(), alone / self.n)
-            return value, variance, errors * one * max(len(chosen), 1), rest
+                one = max(np.square(self.weights * residuals).max(), alone / self.n)
+            return value, variance, errors * one * max(len(chosen), 1), residuals
 
-        value, alone, more, rest = fit([])
+        value, alone, more, residuals = fit([])
         if not is_share or self.draw_proba is not None:
             alone += more
-        best, limit = (value, alone, rest), alone * (2 if always else 1 - 1e-9)
+        best, limit = (value, alone, residuals), alone * (2 if always else 1 - 1e-9)
         p = self.proxy.shape[1]
         for chosen in [[j] for j in range(p)] + [[*range(p)]] * (p > 1):
             if alone > 0 and self.n >= len(chosen) + 3:
-                value, variance, more, rest = fit(chosen)
+                value, variance, more, residuals = fit(chosen)
                 if variance + more < limit:
-                    limit, best = variance + more, (value, variance + more, rest)
+                    limit, best = variance + more, (value, variance + more, residuals)
         return *best[:2], alone, best[2]
 
     def estimate(self, *, is_share=True, confidence_level=0.95, always=False):
@@ -492,11 +494,11 @@ class Sample:
                 f"{confidence_level!r}."
             )
         counted = float(self.mean[0]) if len(self.mean) else None
-        about = {"n_labels": self.n, "n_pool": self.n_pool, "counted": counted}
-        about |= {"is_share": is_share, "confidence_level": confidence_level}
+        fields = {"n_labels": self.n, "n_pool": self.n_pool, "counted": counted}
+        fields |= {"is_share": is_share, "confidence_level": confidence_level}
         if self.n < MIN_LABELS and self.n != self.n_pool:
-            return MeanEstimate(None, None, **about)
-        value, variance, alone, rest = self.find_best(
+            return MeanEstimate(None, None, **fields)
+        value, variance, alone, residuals = self.find_best(
             is_share, confidence_level, always
         )
         size = self.n * alone / variance if variance else float(self.n)
@@ -508,13 +510,13 @@ class Sample:
             value = float(np.clip(value, *self._bounds()))
         elif variance or self.n == self.n_pool:
             # Johnson 1978: the mean of few labels misses a long tail.
-            skew = np.mean(rest**3) / max(np.mean(rest**2) ** 1.5, 1e-300)
+            skew = np.mean(residuals**3) / max(np.mean(residuals**2) ** 1.5, 1e-300)
             tail = error * skew * (1 + 2 * q**2) / (6 * np.sqrt(self.n))
             low, high = value - q * error, value + q * error
             interval = float(low + min(tail, 0)), float(high + max(tail, 0))
         else:
             interval = None
-        return MeanEstimate(float(value), interval, effective_size=size, **about)
+        return MeanEstimate(float(value), interval, effective_size=size, **fields)
 
     def _bounds(self):
         """Return the smallest and the largest share that the labels leave open."""
@@ -531,14 +533,14 @@ class Sample:
         """
         is_simple = self.draw_proba is None and self._dependence == 1
         if self._in_pool and is_simple and n <= _MOST_EXACT:
-            # A part of the pool is about as much larger than that of the sample.
+            # The size of this part of the pool is known within two standard errors.
             more = 2 * np.sqrt((1 / n - 1 / self.n) * (1 - self.n / self.n_pool))
             limits = []
             for factor in {1 - more, 1 + more}:
                 n_pool = max(n, round(n * self.n_pool / self.n * factor))
                 counts = round(share * n), n, n_pool
-                found = interval_of_count(*counts, confidence_level)
-                limits.append([count / n_pool for count in found])
+                count_limits = interval_of_count(*counts, confidence_level)
+                limits.append([count / n_pool for count in count_limits])
             low, high = zip(*limits, strict=True)
             return min(low), max(high)
         inverse = self.correct(inverse, inverse)

@@ -14,7 +14,7 @@ _SHARES = (
     *("group", "class", "share", "low", "high"),
     *("number", "number_low", "number_high"),
 )
-_ABOUT = ("n_pool", "n_labels", "effective_size", "counted", "confidence_level")
+_DETAILS = ("n_pool", "n_labels", "effective_size", "counted", "confidence_level")
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Prevalence:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return columns, a list each, with a row for each group and class."""
         rows = []
-        for (group, label), found in self.estimates.items():
-            low, high = found.interval or (None, None)
-            shares = (found.value, low, high)
-            numbers = [x and found.n_pool and x * found.n_pool for x in shares]
-            about = [getattr(found, name) for name in _ABOUT]
-            rows.append([group, label, *shares, *numbers, *about])
-        names = [*_SHARES, *_ABOUT]
+        for (group, label), estimate in self.estimates.items():
+            low, high = estimate.interval or (None, None)
+            shares = (estimate.value, low, high)
+            numbers = [x and estimate.n_pool and x * estimate.n_pool for x in shares]
+            details = [getattr(estimate, name) for name in _DETAILS]
+            rows.append([group, label, *shares, *numbers, *details])
+        names = [*_SHARES, *_DETAILS]
         table = {name: [row[i] for row in rows] for i, name in enumerate(names)}
         if not self._has_groups():
             del table["group"]
@@ -62,16 +62,21 @@ class Prevalence:
 
     def __str__(self):
         has_groups, rows, level = self._has_groups(), [], 0.95
-        for (group, label), found in self.estimates.items():
+        for (group, label), estimate in self.estimates.items():
             row = [str(group)] * has_groups + [str(label)]
-            cells, level = ["too few", "", ""], found.confidence_level
-            if found.value is not None:
-                low, high = found.interval
-                cells = [_percent(found.value), f"{100 * low:.1f} to {_percent(high)}"]
-                counts = [f"{x * (found.n_pool or 0):,.0f}" for x in found.interval]
-                cells.append("-".join(counts) if found.n_pool else "")
-            cells += [f"{found.n_labels:,}", f"{found.effective_size:,.0f}"]
-            counted = found.counted
+            cells, level = ["too few", "", ""], estimate.confidence_level
+            if estimate.value is not None:
+                low, high = estimate.interval
+                cells = [
+                    _percent(estimate.value),
+                    f"{100 * low:.1f} to {_percent(high)}",
+                ]
+                counts = [
+                    f"{x * (estimate.n_pool or 0):,.0f}" for x in estimate.interval
+                ]
+                cells.append("-".join(counts) if estimate.n_pool else "")
+            cells += [f"{estimate.n_labels:,}", f"{estimate.effective_size:,.0f}"]
+            counted = estimate.counted
             rows.append([*row, *cells, "" if counted is None else _percent(counted)])
         header = ["group"] * has_groups + [
             "class",
@@ -178,14 +183,16 @@ def estimate_prevalence(
     estimates = {}
     for group, (rows, pool_rows, size) in parts.items():
         for j, name in enumerate(names):
-            found = MeanEstimate(None, None, 0, size, confidence_level=confidence_level)
+            estimate = MeanEstimate(
+                None, None, 0, size, confidence_level=confidence_level
+            )
             if len(y[rows]):
                 own, every = None, None
                 if f is not None:
                     own, every = f[rows, j], pool[pool_rows, j]
                 sample = Sample(y[rows, j], own, every, size, draw_proba, finite)
-                found = sample.estimate(confidence_level=confidence_level)
-            estimates[group, name] = found
+                estimate = sample.estimate(confidence_level=confidence_level)
+            estimates[group, name] = estimate
     return Prevalence(estimates)
 
 

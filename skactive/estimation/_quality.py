@@ -105,9 +105,14 @@ class QualityEstimate:
             for name in ("precision", "recall", "f1"):
                 parts[name, label] = getattr(quality, name)
         rows = [
-            [*key, found.value, *(found.interval or (None, None)), found.n_labels]
-            for key, found in parts.items()
-            if found is not None
+            [
+                *key,
+                estimate.value,
+                *(estimate.interval or (None, None)),
+                estimate.n_labels,
+            ]
+            for key, estimate in parts.items()
+            if estimate is not None
         ]
         names = ("measure", "class", "value", "low", "high", "n_labels")
         columns = zip(names, map(list, zip(*rows, strict=True)), strict=True)
@@ -292,10 +297,10 @@ class _Rates:
         sample = self._sample
         share, variance, total, is_plain = self._estimate(whole, chosen)[:4]
         n = int((total > 0).sum())
-        about = {"n_labels": n, "n_pool": sample.n_pool}
-        about["confidence_level"] = self._level
+        fields = {"n_labels": n, "n_pool": sample.n_pool}
+        fields["confidence_level"] = self._level
         if not n or (sample.n < MIN_LABELS and sample.n != sample.n_pool):
-            return MeanEstimate(None, None, **about)
+            return MeanEstimate(None, None, **fields)
         inverse = self._inverse(total)
         plain = share * (1 - share) * inverse
         if is_plain:
@@ -308,7 +313,7 @@ class _Rates:
             limits = np.clip((share - half, share + half), 0, 1)
         interval = tuple(float(transform(x)) for x in limits)
         share = float(transform(share))
-        return MeanEstimate(share, interval, effective_size=float(n), **about)
+        return MeanEstimate(share, interval, effective_size=float(n), **fields)
 
     def _inverse(self, total):
         """Return the variance of a share of a part, in units of that of one item."""
@@ -326,13 +331,13 @@ class _Rates:
         share, variance, residuals = plain
         if not expected or sample.n <= 5 or not 0 < share < 1:
             return share, variance, total, True, residuals
-        found = self._fit(part, total, expected[0], expected[1].mean(axis=0))
+        assisted = self._fit(part, total, expected[0], expected[1].mean(axis=0))
         weights = sample.item_weights * total
         one = np.square(weights.max() / weights.sum())
         more = unseen_errors(self._level) * one
-        if found[1] + more > 2 * (variance + more):
+        if assisted[1] + more > 2 * (variance + more):
             return share, variance, total, True, residuals
-        return found[0], found[1] + more, total, False, found[2]
+        return assisted[0], assisted[1] + more, total, False, assisted[2]
 
     def _fit(self, part, total, f, mean):
         """Return a share by least squares of both parts, its variance and residuals."""
@@ -345,11 +350,11 @@ class _Rates:
 
     def _sum(self, chosen_parts, chosen):
         """Return parts (n,) of some classes, and their probabilities (., 2)."""
-        found = [
+        sums = [
             x[chosen_parts][:, :, chosen].sum(axis=2)
             for x in (self._parts, *self._expected)
         ]
-        return [*found[0], *(x.T for x in found[1:])]
+        return [*sums[0], *(x.T for x in sums[1:])]
 
     def average_f1(self, classes):
         """Return the MeanEstimate of the macro F1 score.
@@ -358,12 +363,12 @@ class _Rates:
         the ratio of the variance to that of classes that do not depend on each other.
         """
         sample = self._sample
-        about = {"n_labels": sample.n, "n_pool": sample.n_pool}
-        about["confidence_level"] = self._level
+        fields = {"n_labels": sample.n, "n_pool": sample.n_pool}
+        fields["confidence_level"] = self._level
         scores = [self.f1(j) for j in classes]
         fewest = min(one.n_labels for one in scores)
         if fewest < MIN_LABELS and sample.n != sample.n_pool:
-            return MeanEstimate(None, None, **about | {"n_labels": fewest})
+            return MeanEstimate(None, None, **fields | {"n_labels": fewest})
         values = np.array([one.value for one in scores])
         parts = [self._estimate(_EITHER, j) for j in classes]
         changes = np.array([2 / (1 + one[0]) ** 2 * one[4] for one in parts])
@@ -375,7 +380,7 @@ class _Rates:
         )
         value = float(values.mean())
         interval = max(0.0, value - below), min(1.0, value + above)
-        return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
+        return MeanEstimate(value, interval, effective_size=float(sample.n), **fields)
 
 
 def _find_overconfidence(confidence, pool_confidence, accuracy, options):
@@ -388,10 +393,10 @@ def _find_overconfidence(confidence, pool_confidence, accuracy, options):
         return None
     if pool_confidence is None:
         level = {"confidence_level": accuracy.confidence_level}
-        found = Sample(confidence, **options).estimate(is_share=False, **level)
+        estimate = Sample(confidence, **options).estimate(is_share=False, **level)
         unseen = -np.log(1 - accuracy.confidence_level) / accuracy.n_labels
-        mean = found.value
-        half = np.hypot(found.half_width if found.interval else 0.0, unseen)
+        mean = estimate.value
+        half = np.hypot(estimate.half_width if estimate.interval else 0.0, unseen)
     else:
         mean, half = float(np.mean(pool_confidence)), 0.0
     gap, (low, high) = mean - accuracy.value, accuracy.interval

@@ -14,11 +14,11 @@ def temper(proba, codes):
     A class with a single item, which no model of its fold knows, does not count.
     """
     counts = np.bincount(codes, minlength=proba.shape[1])
-    known = ~np.isnan(proba[:, 0]) & (counts[codes] > 1)
-    if not known.any():
+    counted = ~np.isnan(proba[:, 0]) & (counts[codes] > 1)
+    if not counted.any():
         return proba
     logits = np.log(np.maximum(proba, np.finfo(np.float64).tiny))
-    _, temperature = calibrate(logits[known], codes[known], np.ones(known.sum()))
+    _, temperature = calibrate(logits[counted], codes[counted], np.ones(counted.sum()))
     return softmax(logits / temperature, axis=1)
 
 
@@ -32,19 +32,19 @@ def find_suspicious(proba, codes):
     such mean, and its item no probability.
     """
     counts = np.bincount(codes, minlength=proba.shape[1])
-    known = np.flatnonzero(~np.isnan(proba[:, 0]) & (counts[codes] > 1))
-    own = proba[known, codes[known]]
-    sums = np.bincount(codes[known], own, minlength=proba.shape[1])
+    rows = np.flatnonzero(~np.isnan(proba[:, 0]) & (counts[codes] > 1))
+    own = proba[rows, codes[rows]]
+    sums = np.bincount(codes[rows], own, minlength=proba.shape[1])
     with np.errstate(invalid="ignore", divide="ignore"):
-        thresholds = sums / np.bincount(codes[known], minlength=proba.shape[1])
+        thresholds = sums / np.bincount(codes[rows], minlength=proba.shape[1])
     # No probability reaches the NaN of a class without a mean.
-    reached = proba[known] >= thresholds - 1e-6
-    best = proba[known].argmax(axis=1)
+    reached = proba[rows] >= thresholds - 1e-6
+    best = proba[rows].argmax(axis=1)
     guess = np.where(reached.sum(axis=1) > 1, best, reached.argmax(axis=1))
-    doubtful = reached.any(axis=1) & (guess != codes[known]) & (best != codes[known])
-    margin = own - proba[known].max(axis=1)
+    doubtful = reached.any(axis=1) & (guess != codes[rows]) & (best != codes[rows])
+    margin = own - proba[rows].max(axis=1)
     order = np.flatnonzero(doubtful)
-    return known[order[np.argsort(margin[order], kind="stable")]]
+    return rows[order[np.argsort(margin[order], kind="stable")]]
 
 
 def find_suspicious_rows(proba, y):

@@ -137,7 +137,7 @@ class EncodingRun:
         of = f"the {self.n_encoded} texts encoded ({share:.0%})"
         lost = self.n_lost / max(self.n_tokens + self.n_lost, 1)
         lost = f", which leaves out {lost:.0%} of all tokens"
-        # The level is that of the caller, past the wrapper of set_output or of checks.
+        # The level of the caller, past the wrapper of set_output or of checks.
         warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, 4, lost)
 
     def encode(self, texts, out):

@@ -75,11 +75,11 @@ def open_folder(path):
         checksums = [done[block] for block in range(n_blocks)]
         keys = np.array(open_array(path / KEYS))
         features = open_array(path / ROWS)
-        found = keys.shape, keys.dtype, features.shape, features.dtype
+        actual = keys.shape, keys.dtype, features.shape, features.dtype
         dtype = np.dtype(manifest["dtype"])
         expected = (n_rows,), np.dtype("<u8"), (n_rows, manifest["width"]), dtype
-        if found != expected:
-            raise ValueError(f"they are {found}, and the manifest says {expected}")
+        if actual != expected:
+            raise ValueError(f"they are {actual}, and the manifest says {expected}")
         if hashlib.sha256(keys).hexdigest() != manifest["keys"]:
             raise ValueError(f"{KEYS!r} has another checksum")
     except (OSError, EOFError, ValueError) as exc:
@@ -116,8 +116,8 @@ class _UnfinishedError(ValueError):
 def _read_manifest(path):
     try:
         manifest = json.loads((path / MANIFEST).read_text("utf-8"))
-        known = manifest["format"]
-        if known == _FORMAT:
+        version = manifest["format"]
+        if version == _FORMAT:
             _check_manifest(manifest)
     except (OSError, ValueError, LookupError, TypeError) as exc:
         raise ValueError(
@@ -125,10 +125,10 @@ def _read_manifest(path):
             f"and it cannot be read ({type(exc).__name__}: {exc}). Restore it from a "
             "copy, or delete the folder."
         ) from exc
-    if known != _FORMAT:
+    if version != _FORMAT:
         raise ValueError(
             f"the features in {str(path)!r} must be of format {_FORMAT}, got "
-            f"{known!r}. Install the release of skactive that wrote them."
+            f"{version!r}. Install the release of skactive that wrote them."
         )
     return manifest
 
@@ -252,10 +252,10 @@ class _Writer:
     def _prepare(self, manifest):
         """Write the manifest and the keys; compare them with those of the folder."""
         path = self.folder / MANIFEST
-        self.found, is_damaged = _read_journal(self.folder)
+        self.finished, is_damaged = _read_journal(self.folder)
         if path.exists():
             old = _read_manifest(self.folder)
-            if self.found:
+            if self.finished:
                 self._compare(old, manifest)
                 self.block_rows = manifest["block_rows"] = old["block_rows"]
         else:
@@ -305,8 +305,8 @@ class _Writer:
         path = self.folder / f"{JOURNAL}.tmp"
         path.unlink(missing_ok=True)
         with LineWriter(path, checksums=True) as journal:
-            blocks = sorted(self.found)
-            checksums = [self.found[block] for block in blocks]
+            blocks = sorted(self.finished)
+            checksums = [self.finished[block] for block in blocks]
             journal.write({"blocks": blocks, "crc32": checksums})
         os.replace(path, self.folder / JOURNAL)
 
@@ -350,13 +350,13 @@ class _Writer:
     def _verify(self):
         """Return the set of the blocks whose bytes are those that were written."""
         sound = set()
-        for block, checksum in self.found.items():
+        for block, checksum in self.finished.items():
             rows = self._rows_of(block)
             self._rows.seek(self.start + rows.start * self.row_bytes)
             content = self._rows.read(len(rows) * self.row_bytes)
             if zlib.crc32(content) == checksum:
                 sound.add(block)
-        damaged = len(self.found) - len(sound)
+        damaged = len(self.finished) - len(sound)
         if damaged:
             self._warn(f"{damaged} of {self.n_blocks} blocks have another checksum")
         return sound

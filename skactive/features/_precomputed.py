@@ -224,18 +224,18 @@ class PrecomputedFeatures(
         self._check_encoder(opened)
         if self.id is not None and hasattr(X, "columns"):
             X = X[self.id]
-        found = np.asarray(self.encoder.transform(take_rows(X, unknown)))
+        encoded = np.asarray(self.encoder.transform(take_rows(X, unknown)))
         width = opened.features.shape[1]
-        if found.shape != (len(unknown), width):
+        if encoded.shape != (len(unknown), width):
             raise ValueError(
                 f"'encoder' must return features of {width} columns, as in "
-                f"{str(self.source)!r}, got the shape {found.shape}. Pass the "
+                f"{str(self.source)!r}, got the shape {encoded.shape}. Pass the "
                 "transformer that wrote the folder."
             )
         features = allocate(len(rows), width, opened.features.dtype, LARGE)
-        known = np.flatnonzero(rows >= 0)
-        copy_rows(opened.features, rows[known], features, known)
-        features[unknown] = clip_to(found, features.dtype)
+        in_source = np.flatnonzero(rows >= 0)
+        copy_rows(opened.features, rows[in_source], features, in_source)
+        features[unknown] = clip_to(encoded, features.dtype)
         return features
 
     def _check_encoder(self, opened):

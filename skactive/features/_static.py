@@ -398,8 +398,8 @@ def _read_json(folder, name):
 
 def _sign(folder):
     """Return what changes if a file in a folder changes."""
-    found = ((entry.name, entry.stat()) for entry in os.scandir(folder))
-    return tuple(sorted((name, s.st_size, s.st_mtime_ns) for name, s in found))
+    files = ((entry.name, entry.stat()) for entry in os.scandir(folder))
+    return tuple(sorted((name, s.st_size, s.st_mtime_ns) for name, s in files))
 
 
 def _import_model2vec():

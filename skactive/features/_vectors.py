@@ -111,10 +111,10 @@ def _stamp(source):
 
 def _stamp_file(path):
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return path, None
-    return path, found.st_ino, found.st_size, found.st_mtime_ns
+    return path, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 # Datasets of pyarrow -----------------------------------------------------------------

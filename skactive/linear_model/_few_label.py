@@ -280,19 +280,21 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         n_held = np.bincount(folds[folds >= 0]).cumsum()
         folds[folds > np.searchsorted(n_held, _ENOUGH)] = -1
         held = np.flatnonzero(folds >= 0)
-        found = {}
+        calibrations = {}
         with one_blas_thread():
             if held.size and len(names) > 1:
                 for name, logits in _hold_out(data, folds, names):
-                    found[name] = calibrate(
+                    calibrations[name] = calibrate(
                         logits[held], data.codes[held], data.weight[held]
                     )
-            self.scores_ = {name: loss for name, (loss, _) in found.items()}
-            self.chosen_ = min(found, key=self.scores_.__getitem__, default=names[0])
+            self.scores_ = {name: loss for name, (loss, _) in calibrations.items()}
+            self.chosen_ = min(
+                calibrations, key=self.scores_.__getitem__, default=names[0]
+            )
             self.temperature_ = 1.0
-            if found:
+            if calibrations:
                 share = held.size / (held.size + _PRIOR_LABELS)
-                self.temperature_ = found[self.chosen_][1] ** share
+                self.temperature_ = calibrations[self.chosen_][1] ** share
             coef, intercept = _fit_candidate(data, self.chosen_, self.tol)
         scale = 1 / self.temperature_
         return self._set(data.classes, coef * (scale / length), intercept * scale)
@@ -301,14 +303,14 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         """Return the names of the candidates, in the order of `CANDIDATES`."""
         if self.candidates is None:
             return CANDIDATES
-        given = list(self.candidates)
-        unknown = [name for name in given if str(name) not in CANDIDATES]
-        if unknown or not given:
+        candidates = list(self.candidates)
+        unknown = [name for name in candidates if str(name) not in CANDIDATES]
+        if unknown or not candidates:
             raise ValueError(
                 f"'candidates' must be names among {', '.join(map(repr, CANDIDATES))}, "
-                f"got {brief(given)}. Leave it out to try all."
+                f"got {brief(candidates)}. Leave it out to try all."
             )
-        return [name for name in CANDIDATES if name in given]
+        return [name for name in CANDIDATES if name in candidates]
 
 
 @dataclass(frozen=True)
@@ -342,9 +344,9 @@ def _read(estimator, X, y, sample_weight):
     X, y, weight = X[used], y[used], weight[used]
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        found = f"one class, {classes[0]!r}" if len(classes) else "no weight above 0"
+        got = f"one class, {classes[0]!r}" if len(classes) else "no weight above 0"
         raise ValueError(
-            f"'y' must hold at least two classes with weights above 0, got {found}. "
+            f"'y' must hold at least two classes with weights above 0, got {got}. "
             "Label more items."
         )
     return _Data(X, codes, weight, classes)
@@ -438,12 +440,12 @@ def _fit_logistic(data, weights, C, max_iter=200, tol=1e-6, dtype=None):
         proba = np.exp(logits, out=logits)
         proba *= (weights / proba.sum(axis=1))[:, None]
         proba[own] -= weights
-        found = np.empty_like(parameters)
-        found[:, :, d] = unit * proba.sum(axis=2)
+        gradients = np.empty_like(parameters)
+        gradients[:, :, d] = unit * proba.sum(axis=2)
         proba -= pull
-        found[:, :, :d] = (proba.reshape(m * k, n) @ X).reshape(m, k, d)
-        found[:, :, :d] += relative * parameters[:, :, :d]
-        return found.reshape(m, -1)
+        gradients[:, :, :d] = (proba.reshape(m * k, n) @ X).reshape(m, k, d)
+        gradients[:, :, :d] += relative * parameters[:, :, :d]
+        return gradients.reshape(m, -1)
 
     start = np.zeros((m, k * (d + 1)), dtype=dtype)
     scale = min(1, k * _CURVATURE)  # from p (1 - p) at the start to the typical value
@@ -681,13 +683,13 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
         """
         proba = np.empty(Y.shape)
         for train, test in folds.split(Y):
-            known, unknown = take_rows(X, train), take_rows(X, test)
+            X_train, X_test = take_rows(X, train), take_rows(X, test)
             for j, y in enumerate(Y[train].T):
                 if y.min() == y.max():
                     proba[test, j] = y[0]
                     continue
-                model = clone(self.estimator).fit(known, y)
-                proba[test, j] = model.predict_proba(unknown)[:, 1]
+                model = clone(self.estimator).fit(X_train, y)
+                proba[test, j] = model.predict_proba(X_test)[:, 1]
         return proba
 
 
@@ -706,19 +708,19 @@ def agreement(described, labeled):
     length = _length(data)
     with one_blas_thread():
         coef, intercept = _fit_candidate(replace(data, X=X / length), _OF_DESCRIPTIONS)
-    known = np.flatnonzero(np.isin(labeled[1], classes))
-    scores = labeled[0][known] @ coef.T / length + intercept
-    own = scores[np.arange(len(known)), np.searchsorted(classes, labeled[1][known])]
+    rows = np.flatnonzero(np.isin(labeled[1], classes))
+    scores = labeled[0][rows] @ coef.T / length + intercept
+    own = scores[np.arange(len(rows)), np.searchsorted(classes, labeled[1][rows])]
     others = (scores.sum(axis=1) - own) / (len(classes) - 1)
-    return float((labeled[2][known] * (own - others)).sum())
+    return float((labeled[2][rows] * (own - others)).sum())
 
 
 def held_out_loss(labeled, described, folds):
     """Return the log loss of held-out labels in nats, their number, and the hits.
 
     `labeled` and `described` are tuples of rows, labels and weights; the described rows
-    are never held out. `folds` (n,) are those of the labeled ones. The loss is the sum
-    at the best temperature. Classes that the other rows lack share the probability that
+    are never held out. `folds` (n,) are the labeled rows' folds. The loss is the sum at
+    the best temperature. Classes that the other rows lack share the probability that
     Good and Turing give to what has not been seen.
     """
     X, y, weight = map(np.concatenate, zip(labeled, described, strict=True))
@@ -732,17 +734,17 @@ def held_out_loss(labeled, described, folds):
     counts = np.bincount(codes)
     among = np.array([(codes[folds == folds[i]] == codes[i]).sum() for i in held])
     is_new = counts[codes[held]] == among if held.size else np.zeros(0, dtype=bool)
-    known, n_new = held[~is_new], int(is_new.sum())
+    seen, n_new = held[~is_new], int(is_new.sum())
     loss, n_right = 0.0, 0
-    if known.size:
+    if seen.size:
         with one_blas_thread():
             ((_, logits),) = _hold_out(data, folds, [_OF_DESCRIPTIONS])
-        mean, _ = calibrate(logits[known], codes[known], data.weight[known])
-        loss = mean * data.weight[known].sum()
-        n_right = int((logits[known].argmax(axis=1) == codes[known]).sum())
+        mean, _ = calibrate(logits[seen], codes[seen], data.weight[seen])
+        loss = mean * data.weight[seen].sum()
+        n_right = int((logits[seen].argmax(axis=1) == codes[seen]).sum())
     n_unseen = n_classes - len(classes) + bool(n_new)
     if n_unseen:
         new = ((counts == 1).sum() + 0.5) / (len(codes) + 1)
-        loss -= np.log1p(-new) * data.weight[known].sum()
+        loss -= np.log1p(-new) * data.weight[seen].sum()
         loss -= np.log(new / n_unseen) * data.weight[held[is_new]].sum()
     return float(loss), len(held), n_right

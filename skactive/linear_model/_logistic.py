@@ -110,9 +110,9 @@ def l_bfgs(gradient, x, is_small, scale=None, inverse=None, *, max_iter):
         change = new - g
         curvature = _dots(step, change)
         # Below there is nothing but rounding.
-        known = curvature > np.finfo(x.dtype).tiny
-        weight = np.divide(1, curvature, out=np.zeros_like(scale), where=known)
-        np.divide(curvature, _dots(change, change), out=scale, where=known)
+        is_positive = curvature > np.finfo(x.dtype).tiny
+        weight = np.divide(1, curvature, out=np.zeros_like(scale), where=is_positive)
+        np.divide(curvature, _dots(change, change), out=scale, where=is_positive)
         pairs.append((step, change, weight))
         x, g, n_iter = x + step, new, n_iter + 1
     return x, n_iter

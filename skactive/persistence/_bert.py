@@ -44,15 +44,15 @@ def write_encoder(features, where, writer):
     from .._encoders._sentences import SentenceModules
 
     opened = open_checkpoint(features.model, features.revision)
-    place, files = _model_at(where), {}
+    argument, files = _model_at(where), {}
     if features.pooling == "auto" or features.prompt:
         files = SentenceModules(opened.source).files()
     if pickled := [name for name in files if name.endswith(".bin")]:
         raise ValueError(
-            f"{place} must hold no pickle to be bundled, got {opened.name!r} with "
+            f"{argument} must hold no pickle to be bundled, got {opened.name!r} with "
             f"{pickled[0]!r}. Save it again with a newer sentence-transformers."
         )
-    return _copy_once(opened, place, writer, files)
+    return _copy_once(opened, argument, writer, files)
 
 
 def write_table(features, writer):
@@ -78,22 +78,22 @@ def _copy_pretrained(estimator, digest, where, writer):
 
     recipe = estimator._recipe
     model, revision = recipe["module"]["model"], recipe["module"]["revision"]
-    place = _model_at(where)
+    argument = _model_at(where)
     opened = open_checkpoint(model, revision)
     if opened.digest != digest:
         raise ValueError(
-            f"{place} must hold the weights that the estimator was trained from to be "
-            f"saved; those in {model!r} have changed. Restore the original files, or "
-            "train again."
+            f"{argument} must hold the weights that the estimator was trained from to "
+            f"be saved; those in {model!r} have changed. Restore the original files, "
+            "or train again."
         )
     # A loaded estimator has its encoder in a folder; others use the original name.
     names = [recipe.get("first_name", (model, revision))]
     if os.fspath(estimator.model) == model:
         names.append((model, estimator.revision))
-    name = _copy_once(opened, place, writer)
-    known = {(entry["model"], entry["revision"]) for entry in writer.models}
+    name = _copy_once(opened, argument, writer)
+    listed = {(entry["model"], entry["revision"]) for entry in writer.models}
     for asked in dict.fromkeys(names):
-        if asked not in known:
+        if asked not in listed:
             keys = ("model", "revision", "folder")
             writer.models.append(dict(zip(keys, (*asked, name), strict=True)))
     return name
@@ -103,7 +103,7 @@ def _model_at(where):
     return quote(f"{where}.model" if where else "model")
 
 
-def _copy_once(opened, place, writer, files=()):
+def _copy_once(opened, argument, writer, files=()):
     """Copy an encoder unless an equal one was copied; return its folder."""
     from .._encoders._pretrained import digest_file
 
@@ -111,16 +111,16 @@ def _copy_once(opened, place, writer, files=()):
     contents = [[name, digest_file(path)] for name, path in sorted(files.items())]
     key = opened.digest, opened.tokenizer_digest, json.dumps(contents)
     if key not in writer.encoders:
-        name = _write_pretrained(opened, place, writer, files, key[2])
+        name = _write_pretrained(opened, argument, writer, files, key[2])
         writer.encoders[key] = name
     return writer.encoders[key]
 
 
-def _write_pretrained(opened, place, writer, files, contents):
+def _write_pretrained(opened, argument, writer, files, contents):
     """Write encoder and tokenizer, check them, and return their folder."""
     from .._encoders._pretrained import Checkpoint
 
-    # A new tokenizer: that of the opened checkpoint may be set to truncate.
+    # A new tokenizer: the opened checkpoint's may be set to truncate.
     source = Checkpoint(opened.name, opened.revision, local=opened.local)
     draft = writer.folder / "pretrained" / "draft"
     draft.mkdir(parents=True)
@@ -135,7 +135,7 @@ def _write_pretrained(opened, place, writer, files, contents):
         source.max_positions,
     ):
         raise ValueError(
-            f"{place} has a tokenizer that changes when it is saved, that of "
+            f"{argument} has a tokenizer that changes when it is saved, that of "
             f"{source.name!r}. Save it with save_pretrained of a newer transformers, "
             "and train from that folder."
         )
@@ -220,11 +220,11 @@ def find_model(params, reader, folder=None):
     the model itself is not on this machine.
     """
     model, revision = params["model"], params["revision"]
-    found = reader.replacement(model)
-    if found is None and folder is not None:
-        found = reader.subfolder(folder)
-    if found is not None:
-        return {**params, "model": found, "revision": None}
+    replacement = reader.replacement(model)
+    if replacement is None and folder is not None:
+        replacement = reader.subfolder(folder)
+    if replacement is not None:
+        return {**params, "model": replacement, "revision": None}
     copied = reader.models.get((os.fspath(model), revision))
     if copied is not None and not _is_here(model, revision):
         return {**params, "model": copied}
@@ -238,7 +238,7 @@ def _is_here(model, revision):
     from transformers.utils import cached_file
 
     try:
-        found = cached_file(
+        config_path = cached_file(
             os.fspath(model),
             "config.json",
             revision=revision,
@@ -248,4 +248,4 @@ def _is_here(model, revision):
         )
     except (OSError, ValueError):  # not a valid name of the hub
         return False
-    return found is not None
+    return config_path is not None

@@ -78,14 +78,14 @@ def _read_encoder(model):
 
     folder = Path(model).expanduser()
     path = folder / CARD if folder.is_dir() else try_to_load_from_cache(model, CARD)
-    name, about = folder.name if folder.is_dir() else model, {}
+    name, metadata = folder.name if folder.is_dir() else model, {}
     try:
-        about = metadata_load(path) or {}
+        metadata = metadata_load(path) or {}
         title = re.search(r"^# +(.+?) *$", Path(path).read_text("utf-8"), re.MULTILINE)
     except Exception:  # no card, or one of another form
         title = None
     name = title[1] if title and folder.is_dir() else name
-    return name, str(about.get("license", ""))
+    return name, str(metadata.get("license", ""))
 
 
 def _escape(text):

@@ -45,11 +45,11 @@ def encode_strategy(value, where, writer):
     params = {} if is_function else value.get_params(deep=False)
     node = {TAG: "strategy", **_provenance(entry), "params": {}}
     for name, param in params.items():
-        place = f"{where}.{name}"
+        part_where = f"{where}.{name}"
         if name in getattr(value, "_parts", ()):  # a strategy, perhaps by its name
-            node["params"][name] = encode_choice(param, place, writer)
+            node["params"][name] = encode_choice(param, part_where, writer)
         else:
-            node["params"][name] = writer.encode(param, place)
+            node["params"][name] = writer.encode(param, part_where)
     return node
 
 
@@ -243,9 +243,9 @@ def _encode_by_skops(value, where, writer):
     # What skops does not save has a file of its own, and a number in its place.
     parts = {id(x): x for x in _walk(value, _is_part) if _is_part(x)}
     if parts:
-        place = f"{where or 'estimator'}.part"
+        prefix = f"{where or 'estimator'}.part"
         node["parts"] = [
-            writer.encode(x, f"{place}[{i}]") for i, x in enumerate(parts.values())
+            writer.encode(x, f"{prefix}[{i}]") for i, x in enumerate(parts.values())
         ]
     node["file"], path = writer.new_file("sklearn", where, ".skops")
     try:
@@ -269,8 +269,8 @@ def _encode_by_skops(value, where, writer):
 
 def _find_unknown(skops, path, trusted):
     """Return the types in a file that are not trusted."""
-    found = skops.get_untrusted_types(file=path)
-    return sorted(set(found) - _PLAIN - trusted)
+    types = skops.get_untrusted_types(file=path)
+    return sorted(set(types) - _PLAIN - trusted)
 
 
 def _import_skops(where):
@@ -283,8 +283,8 @@ def _import_skops(where):
             "loads those without pickle, is not installed. Install it with "
             "`pip install 'skactive[save]'`."
         ) from exc
-    found = tuple(int(n) for n in skops.__version__.split(".")[:2] if n.isdigit())
-    if found < _FIRST_SKOPS:
+    version = tuple(int(n) for n in skops.__version__.split(".")[:2] if n.isdigit())
+    if version < _FIRST_SKOPS:
         raise ImportError(
             f"{quote(where)} is a scikit-learn estimator, which skops "
             f"{skops.__version__} does not load safely. Install a newer one with "

@@ -277,8 +277,8 @@ def _check_target(target, overwrite):
             f"'folder' must be a new folder, got {os.fspath(target)!r}, which exists. "
             "Pass another path, or overwrite=True to replace what was saved there."
         )
-    found = _list_files(target)
-    if not found:
+    files = _list_files(target)
+    if not files:
         return
     try:
         listed = set(_read_manifest(target)["files"])
@@ -288,7 +288,7 @@ def _check_target(target, overwrite):
             f"{os.fspath(target)!r}, which holds other files. It was left as it is; "
             "pass another path."
         ) from exc
-    if others := sorted(set(filter(_is_read, found)) - listed - {MANIFEST}):
+    if others := sorted(set(filter(_is_read, files)) - listed - {MANIFEST}):
         raise FileExistsError(
             f"'folder' must hold only what skactive.save wrote to be replaced, got "
             f"{os.fspath(target)!r}, which also holds {others[0]!r}. Move that away, "
@@ -321,14 +321,14 @@ def _seal(folder):
 
 def _list_files(folder):
     """Return the paths of everything but folders, by relative names with slashes."""
-    found = {}
+    paths = {}
     for directory, subfolders, names in os.walk(folder):
         # A link to a folder counts as a file: it is not followed, and refused later.
         links = [s for s in subfolders if os.path.islink(os.path.join(directory, s))]
         for name in [*names, *links]:
             path = Path(directory, name)
-            found[path.relative_to(folder).as_posix()] = path
-    return found
+            paths[path.relative_to(folder).as_posix()] = path
+    return paths
 
 
 def _is_read(name):
@@ -384,20 +384,20 @@ def open_folder(folder):
             f"{MANIFEST!r} in {os.fspath(root)!r} must list 'files' and 'versions', "
             "and does not. Save again, or copy the folder anew."
         )
-    found = {name: x for name, x in _list_files(root).items() if _is_read(name)}
-    found.pop(MANIFEST)
-    if missing := sorted(set(listed) - set(found)):
+    files = {name: x for name, x in _list_files(root).items() if _is_read(name)}
+    files.pop(MANIFEST)
+    if missing := sorted(set(listed) - set(files)):
         raise LoadError(
             f"{missing[0]!r} is missing in {os.fspath(root)!r}, though {MANIFEST!r} "
             f"lists it ({len(missing)} missing in all). Copy the folder anew, whole."
         )
-    if extra := sorted(set(found) - set(listed)):
+    if extra := sorted(set(files) - set(listed)):
         raise LoadError(
             f"{extra[0]!r} in {os.fspath(root)!r} is not listed in {MANIFEST!r} "
             f"({len(extra)} such files in all). Remove it if you know it; otherwise do "
             "not trust the folder."
         )
-    for name, path in sorted(found.items()):
+    for name, path in sorted(files.items()):
         if name.lower().endswith(_PICKLES_AND_CODE):
             raise LoadError(
                 f"{name!r} is a pickle or code, which skactive.save does not write. "

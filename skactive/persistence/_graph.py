@@ -59,9 +59,8 @@ class Graph(nn.Module):
 
     `readings` say how its encoders read texts, and of which columns. `numbers` are the
     other columns, and whether they may have gaps. The keys of `inputs` are what a call
-    takes, in order. `target` is that of the model,
-    `thresholds` are those of its labels or None, and logits are divided by the
-    `temperatures`.
+    takes, in order. `target` is the model's target, `thresholds` are its labels'
+    thresholds or None, and logits are divided by the `temperatures`.
     """
 
     def __init__(self, model):
@@ -105,8 +104,8 @@ class Graph(nn.Module):
         """
         kind = type(step)
         if kind is Pipeline:
-            rest = map(_transform, step[1:])
-            return nn.Sequential(self._read(step[0], columns), *rest)
+            others = map(_transform, step[1:])
+            return nn.Sequential(self._read(step[0], columns), *others)
         if kind is BertFeatures:
             return self._read_features(EncodingRun(step), columns)
         if kind is StaticFeatures:
@@ -122,10 +121,10 @@ class Graph(nn.Module):
                     "an export finds columns by their names, got a ColumnTransformer "
                     "without names. Fit it on a data frame."
                 )
-            places = step._transformer_to_input_indices
+            indices = step._transformer_to_input_indices
             names = step.feature_names_in_
             parts = [
-                (x, y, names[places[x]].tolist()) for x, y, _ in step.transformers_
+                (x, y, names[indices[x]].tolist()) for x, y, _ in step.transformers_
             ]
             return self._join(step, [part for part in parts if part[2]])
         if not columns:
@@ -134,8 +133,8 @@ class Graph(nn.Module):
             gaps = self.numbers.get(name, True) and kind is SimpleImputer
             self.numbers[name] = gaps
         self.inputs["numbers"] = None
-        places = list(map(list(self.numbers).index, columns))
-        pick = _Step(lambda batch: batch["numbers"][:, places])
+        positions = list(map(list(self.numbers).index, columns))
+        pick = _Step(lambda batch: batch["numbers"][:, positions])
         return nn.Sequential(pick, _transform(step))
 
     def _join(self, model, parts):
@@ -172,9 +171,9 @@ class Graph(nn.Module):
 
     def _average(self, model, of_texts):
         def spread(part, proba):  # to the classes of both, 0 where a model lacks one
-            places = {label: i for i, label in enumerate(part.classes_.tolist())}
-            k = len(places)
-            columns = [places.get(label, k) for label in model.classes_.tolist()]
+            column_of = {label: i for i, label in enumerate(part.classes_.tolist())}
+            k = len(column_of)
+            columns = [column_of.get(label, k) for label in model.classes_.tolist()]
             return functional.pad(proba, (0, 1))[:, columns]
 
         one, two = model.estimator_, model.other_

@@ -128,8 +128,8 @@ def export_onnx(
         _write_graph(graph, new / "model.onnx")
         if quantize is not None:
             _quantize(new / "model.onnx")
-        about = {} if quantize is None else {"Quantized": quantize}
-        card = make_card(model, about, target.name, load="skactive.runtime.load")
+        facts = {} if quantize is None else {"Quantized": quantize}
+        card = make_card(model, facts, target.name, load="skactive.runtime.load")
         (new / CARD).write_text(card, encoding="utf-8", errors="replace")
     return os.fspath(target)
 
@@ -147,13 +147,15 @@ def _check_installed():
 
 def _describe(model, graph, classes):
     """Return what turns the outputs of a graph into predictions, a dict."""
-    known = [] if graph.target == "regression" else model.classes_.tolist()
-    names = known if classes is None else np.asarray(classes).tolist()
-    if len(names) != len(known) or (names != known and graph.target != "multi-label"):
+    model_classes = [] if graph.target == "regression" else model.classes_.tolist()
+    names = model_classes if classes is None else np.asarray(classes).tolist()
+    if len(names) != len(model_classes) or (
+        names != model_classes and graph.target != "multi-label"
+    ):
         raise ValueError(
             "'classes' must name the columns of a model of several labels per text, "
-            f"got {len(names)} names for {len(known)} classes of a {graph.target} "
-            "model. Leave it out, or name each column."
+            f"got {len(names)} names for {len(model_classes)} classes of a "
+            f"{graph.target} model. Leave it out, or name each column."
         )
     described = {name: getattr(graph, name) for name in ("target", "thresholds")}
     return {"classes": names, **described, "temperatures": graph.temperatures}
@@ -211,9 +213,9 @@ def _make_batch(graph, texts):
         tokenizer = Tokenizer.from_str(reading["tokenizer"])
         tokenizer.enable_padding(pad_id=reading["pad_id"])
         specials, end = reading["special_tokens"], f"_{i}" if i else ""
-        found = tokenizer.encode_batch(texts, add_special_tokens=specials)
+        encodings = tokenizer.encode_batch(texts, add_special_tokens=specials)
         for name, row in _ROWS.items():
-            batch[name + end] = torch.tensor([getattr(x, row) for x in found])
+            batch[name + end] = torch.tensor([getattr(x, row) for x in encodings])
     return tuple(batch[name] for name in graph.inputs)
 
 

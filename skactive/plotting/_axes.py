@@ -55,12 +55,12 @@ def draw_band(ax, x, low, high, color):
     Points whose limits `low` or `high` (r,) are NaN are left out. Without any other
     point, as for a single run, nothing is drawn and the result is None.
     """
-    known = ~(np.isnan(low) | np.isnan(high))
-    if not known.any():
+    has_limits = ~(np.isnan(low) | np.isnan(high))
+    if not has_limits.any():
         return None
     colors = {"facecolor": (color, 0.13), "edgecolor": (color, 0.45)}
-    limits = low[known], high[known]
-    return ax.fill_between(x[known], *limits, **colors, linewidth=0.6, zorder=1)
+    limits = low[has_limits], high[has_limits]
+    return ax.fill_between(x[has_limits], *limits, **colors, linewidth=0.6, zorder=1)
 
 
 def label_axes(ax, x, y):
@@ -99,17 +99,21 @@ def add_legend(ax, handles, labels, title=None, most_inside=4, **options):
     The legend is outside only if the axes are wide and the layout of the figure is
     "constrained", which reserves space for legends.
     """
-    place = {"loc": "best"}
+    location = {"loc": "best"}
     if len(handles) > most_inside and _has_room(ax):
-        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+        location = {
+            "loc": "upper left",
+            "bbox_to_anchor": (1.01, 1),
+            "borderaxespad": 0,
+        }
     settings = {
-        **place,
+        **location,
         "title": title,
         "alignment": "left",
         "fontsize": "small",
         "title_fontsize": "small",
         "handlelength": 3.2,  # room for a whole pattern of dashes
-        "frameon": "bbox_to_anchor" not in place,
+        "frameon": "bbox_to_anchor" not in location,
         "framealpha": 0.85,
         "edgecolor": "none",
     }

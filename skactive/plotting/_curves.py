@@ -217,9 +217,9 @@ def _draw_whiskers(ax, curves, order, colors):
     counts = [count for c in curves.values() for count in c.n_labeled]
     step = 0.015 * (max(counts) - min(counts) or 1)
     whiskers = dict.fromkeys(curves)
-    places = [name for name in order if not np.isnan(curves[name].low[-1])]
-    for place, name in enumerate(places, start=1):
-        x, curve = max(counts) + place * step, curves[name]
+    names = [name for name in order if not np.isnan(curves[name].low[-1])]
+    for position, name in enumerate(names, start=1):
+        x, curve = max(counts) + position * step, curves[name]
         limits = curve.low[-1], curve.high[-1]
         whiskers[name] = ax.vlines(x, *limits, colors=colors[name], linewidth=1.8)
     return whiskers

@@ -254,7 +254,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         `held` is how many held-out labels were predicted, and how many of them right.
         Folds of nearly equal descriptions are predicted too well to calibrate with, and
-        those of a machine's labels say what the machine would.
+        folds of a machine's labels only show how well the machine is predicted.
         """
         n_held, n_right = held
         k, n = len(self.classes_), count_items(items)
@@ -278,7 +278,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Texts of `X` are left out: the label of a person counts.
         """
-        pairs, known = [], set(as_texts(X)) if len(X) else ()
+        pairs, labeled_texts = [], set(as_texts(X)) if len(X) else ()
         for label, texts in (self.machine_texts or {}).items():
             if label not in names:
                 raise ValueError(
@@ -286,7 +286,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     f"{label!r}. Describe it, or leave its texts out."
                 )
             texts = as_texts(texts, name="machine_texts") if len(texts) else ()
-            pairs += [(label, text) for text in texts if text not in known]
+            pairs += [(label, text) for text in texts if text not in labeled_texts]
         if not pairs:
             return None
         rows = round_rng(seed, 0, "machine").permutation(len(pairs))[:_MOST_MACHINE]
@@ -392,15 +392,15 @@ def _choose_weight(weights, first, labeled, before, source, folds):
     """Return the weight of a source that predicts held-out labels best.
 
     `labeled`, `before` and `source` are tuples of rows, labels and weights; `before` is
-    used with every weight. `first` is kept unless another one is better by 1 nat. Then
-    follow what the loss falls below that of the weight 0, in nats, the number of
-    held-out labels and that of those predicted right.
+    used with every weight. `first` is kept unless another one is better by 1 nat. Also
+    return how many nats the loss is below the loss with the weight 0, the number of
+    held-out labels, and how many of them are predicted right.
     """
     losses = {}
     for each in weights:
         weighed = *source[:2], each * source[2]
-        known = tuple(map(np.concatenate, zip(before, weighed, strict=True)))
-        losses[each] = held_out_loss(labeled, known, folds)
+        described = tuple(map(np.concatenate, zip(before, weighed, strict=True)))
+        losses[each] = held_out_loss(labeled, described, folds)
     best = min(weights, key=lambda each: losses[each][0] - (each == first))
     return best, losses[0][0] - losses[best][0], *losses[best][1:]
 
@@ -430,21 +430,27 @@ def _read_descriptions(descriptions):
             f"{brief(descriptions)}."
         )
     labels, texts = [], []
-    for label, about in named.items():
-        about = [about] if isinstance(about, str) else list(about or ())
-        if odd := [x for x in about if not isinstance(x, str)]:
+    for label, class_texts in named.items():
+        class_texts = (
+            [class_texts] if isinstance(class_texts, str) else list(class_texts or ())
+        )
+        if odd := [x for x in class_texts if not isinstance(x, str)]:
             raise TypeError(
                 f"'descriptions' must hold texts, got {odd[0]!r} for {label!r}."
             )
-        about = [text.strip() for text in about if text.strip()]
+        class_texts = [text.strip() for text in class_texts if text.strip()]
         if isinstance(label, str) and (name := label.replace("_", " ").strip()):
-            about = [name, *about, *(f"{name}: {text}" for text in about[:1])]
-            about += [f"{name}?"] * (len(about) == 1)
-        if not about:
+            class_texts = [
+                name,
+                *class_texts,
+                *(f"{name}: {text}" for text in class_texts[:1]),
+            ]
+            class_texts += [f"{name}?"] * (len(class_texts) == 1)
+        if not class_texts:
             raise ValueError(
                 f"'descriptions' must have a text for each class, got none for "
                 f"{label!r}. Pass a dict of class to description."
             )
-        labels += [label] * len(about)
-        texts += about
+        labels += [label] * len(class_texts)
+        texts += class_texts
     return labels, texts

@@ -245,18 +245,18 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         seed = base_seed(self.random_state)
         X, n = read_items(X)
-        known = as_labels(y, n)
-        check_one_label(known, self)
-        check_classes(known, self)
+        targets = as_labels(y, n)
+        check_one_label(targets, self)
+        check_classes(targets, self)
         weight = check_sample_weight(
             sample_weight, np.empty((n, 0)), ensure_non_negative=True
         )
         used = np.flatnonzero(weight)
-        splits = self._split(known, used, groups, seed)
+        splits = self._split(targets, used, groups, seed)
         if len(used) < n:
-            X, known, weight = take_rows(X, used), known[used], weight[used]
-        self.classes_ = np.unique(known)
-        labels = X, known, weight
+            X, targets, weight = take_rows(X, used), targets[used], weight[used]
+        self.classes_ = np.unique(targets)
+        labels = X, targets, weight
         pool = self._draw_pool(X, X_unlabeled, seed)
         if pool is not None:
             self._check_takes_weights()
@@ -276,7 +276,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             teacher = self._train(self._teacher, labels, seed, pool)
         if compares:
             self._compare(teacher, labels, pool, seed, splits)
-        self.pseudo_labels_ = known[:0]
+        self.pseudo_labels_ = targets[:0]
         if self.chosen_ == "pseudo-labels":
             rows, self.pseudo_labels_ = self._choose(teacher, pool, n)
             labels = self._join(labels, pool, rows, self.pseudo_labels_)
@@ -295,10 +295,10 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             folds = assign_folds(codes, self.cv, seed)
             each = range(folds.max() + 1)
             return [tuple(map(np.flatnonzero, (folds != i, folds == i))) for i in each]
-        place, splits = np.full(len(y), -1), []
-        place[used] = np.arange(len(used))
+        index_of, splits = np.full(len(y), -1), []
+        index_of[used] = np.arange(len(used))
         for pair in check_cv(self.cv, y, classifier=True).split(y, y, groups):
-            train, test = (place[each][place[each] >= 0] for each in pair)
+            train, test = (index_of[each][index_of[each] >= 0] for each in pair)
             if len(test) and len(np.unique(y[used[train]])) > 1:
                 splits.append((train, test))
         return splits
@@ -388,20 +388,20 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 columns = np.searchsorted(self.classes_, models[name].classes_)
                 proba[:, columns] = _predict_proba(models[name], take_rows(X, test))
                 log_proba[name][test] = _log(proba)
-        found = {
+        calibrations = {
             name: calibrate(values[held], codes[held], weight[held])
             for name, values in log_proba.items()
         }
-        self.scores_ = {name: loss for name, (loss, _) in found.items()}
+        self.scores_ = {name: loss for name, (loss, _) in calibrations.items()}
         self.chosen_ = min(self.scores_, key=self.scores_.get)
         # A teacher that has chosen its model is calibrated already.
         calibrated = self.chosen_ == "teacher" and template is not self.teacher
         if self.chosen_ == "teacher" and pool is not None and not with_pseudo:
             self.chosen_, calibrated = "pseudo-labels", False
-            found[self.chosen_] = found["labels"]
+            calibrations[self.chosen_] = calibrations["labels"]
         if not calibrated:
             share = held.size / (held.size + _PRIOR_LABELS)
-            self.temperature_ = found[self.chosen_][1] ** share
+            self.temperature_ = calibrations[self.chosen_][1] ** share
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.

@@ -167,8 +167,8 @@ final_estimator
     tasks = _make_tasks(learners, data, strategies, list_seeds(seeds))
     check_requirements(tasks, data)
 
-    with RunFolder(folder, _make_plans(folder, tasks, data, settings)) as kept:
-        runs = kept.read_runs()
+    with RunFolder(folder, _make_plans(folder, tasks, data, settings)) as run_folder:
+        runs = run_folder.read_runs()
         todo = {key: task for key, task in tasks.items() if key not in runs}
         seconds = _encode(todo, data, pool_size, n_jobs)
         calls = [
@@ -178,7 +178,7 @@ final_estimator
         with progress_bar(verbose, total=len(tasks), unit="run") as bar:
             bar.update(len(runs))
             for key, run in _in_parallel(calls, n_jobs):
-                kept.add(key, run)
+                run_folder.add(key, run)
                 runs[key] = run
                 bar.set_postfix_str(", ".join(map(str, key)))
                 bar.update()
@@ -240,18 +240,18 @@ def _encode(tasks, data, pool_size, n_jobs):
     backend, _ = get_active_backend()
     shared = getattr(backend, "supports_sharedmem", False)
     shared = shared or effective_n_jobs(n_jobs) == 1
-    seconds, known = {}, {}
+    seconds, measured = {}, {}
     for key, learner in tasks.items():
         steps = find_cached_steps(learner.estimator)
         if not steps or (not shared and steps[-1].cache == "memory"):
             seconds[key] = 0.0
             continue
         same = key[0], str([describe(step) for step in steps])
-        if same not in known:
+        if same not in measured:
             X, y, X_test, _ = data[key[0]]
             X, _ = take_pool(X, y, pool_size)
-            known[same] = precompute_features(learner.estimator, X, X_test)
-        seconds[key] = known[same]
+            measured[same] = precompute_features(learner.estimator, X, X_test)
+        seconds[key] = measured[same]
     return seconds
 
 
@@ -332,11 +332,11 @@ def check_requirements(tasks, data):
 
 def _check(strategy, name, estimator, X, y):
     front, final = split_estimator(estimator)
-    known = {"name": name, "final": final, "front": front, "model": estimator}
-    known |= {"X": X, "y_labeled": as_labels(y, count_items(X))}
-    check_target(getattr(strategy, "targets", TARGETS), **known)
+    arguments = {"name": name, "final": final, "front": front, "model": estimator}
+    arguments |= {"X": X, "y_labeled": as_labels(y, count_items(X))}
+    check_target(getattr(strategy, "targets", TARGETS), **arguments)
     for capability in getattr(strategy, "requires", None) or ():
-        check_capability(capability, **known)
+        check_capability(capability, **arguments)
 
 
 def _fit_on_few(estimator, X, y):

@@ -75,8 +75,8 @@ def _cover_labels(y, n, rng):
     for label in np.argsort(counts, kind="stable"):
         if counts[label] and chosen.sum() < n and not y[chosen, label].any():
             chosen[order[y[order, label] != 0][0]] = True
-    rest = order[~chosen[order]][: n - chosen.sum()]
-    return rng.permutation(np.concatenate([np.flatnonzero(chosen), rest]))
+    others = order[~chosen[order]][: n - chosen.sum()]
+    return rng.permutation(np.concatenate([np.flatnonzero(chosen), others]))
 
 
 def _bin(y):
@@ -209,7 +209,7 @@ def make_imbalanced(
     (5, 20)
     """
     n = count_items(X)
-    given, y = y, as_labels(y, n)
+    labels, y = y, as_labels(y, n)
     is_minority = _find_class(y, minority)
     n_minority = int(is_minority.sum())
     n_others = n - n_minority
@@ -226,9 +226,9 @@ def make_imbalanced(
             f"{n_others} others. Ask for more."
         )
     rng = round_rng(base_seed(random_state), 0, "make_imbalanced")
-    kept = rng.choice(np.flatnonzero(is_minority), size=n_kept, replace=False)
-    positions = np.union1d(kept, np.flatnonzero(~is_minority))
-    return take_rows(X, positions), take_rows(given, positions)
+    selected = rng.choice(np.flatnonzero(is_minority), size=n_kept, replace=False)
+    positions = np.union1d(selected, np.flatnonzero(~is_minority))
+    return take_rows(X, positions), take_rows(labels, positions)
 
 
 def _find_class(y, label):

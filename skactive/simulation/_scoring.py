@@ -101,10 +101,10 @@ class Scores:
         return {name: _as_score(name, value) for name, value in flat.items()}
 
     def _lacks_classes(self, learner):
-        known = getattr(learner, "classes_", None)
-        if not isinstance(known, np.ndarray):
+        classes = getattr(learner, "classes_", None)
+        if not isinstance(classes, np.ndarray):
             return False
-        return not np.isin(np.unique(self.y_test), known).all()
+        return not np.isin(np.unique(self.y_test), classes).all()
 
 
 def _name(learner, scoring):
@@ -160,15 +160,15 @@ def check_labels(y, estimator):
         )
     if len(y) < _FEW or len(classes) <= len(y) / 2:
         return
-    found = f"{len(classes)} classes in {len(y)} items"
+    description = f"{len(classes)} classes in {len(y)} items"
     if counts.max() == 1:
         raise ValueError(
-            f"'y' must hold classes of several items, got {found}. Check that it is "
-            "the column of the labels."
+            f"'y' must hold classes of several items, got {description}. Check that it "
+            "is the column of the labels."
         )
     warnings.warn(
-        f"'y' holds {found}; is this a label? Most classes have a single item, from "
-        "which little can be learned.",
+        f"'y' holds {description}; is this a label? Most classes have a single item, "
+        "from which little can be learned.",
         UserWarning,
         stacklevel=3,
     )

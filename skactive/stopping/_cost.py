@@ -130,18 +130,18 @@ class CostRule(StoppingRule):
         if not is_enough(n, n_classes, len(unlabeled), horizon):
             return False
         seed = run.info.get("seed")
-        found = out_of_fold(
+        held_out = out_of_fold(
             learner.estimator,
             learner.X_labeled_,
             learner.y_labeled_,
             take_rows(X, unlabeled),
             seed=seed if isinstance(seed, Integral) else 0,
         )
-        estimate = gain_of_labels(found, horizon)
+        estimate = gain_of_labels(held_out, horizon)
         if estimate is None:
             return False
         self.gains_.append(estimate)
-        wrong = found.proba.argmax(axis=1) != found.codes
+        wrong = held_out.proba.argmax(axis=1) != held_out.codes
         n_predicted = len(unlabeled) - horizon + self.n_future
         prevented = wrong[-max(horizon, _N_RECENT) :].mean()  # of the queried item
         prevented += estimate[0] * n_predicted / horizon

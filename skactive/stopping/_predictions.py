@@ -466,8 +466,8 @@ class SelectedAccuracy(StoppingRule):
 
     def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compute the accuracy of the previous model on the items of the last round."""
-        known = knows_classes(learner, type(self).__name__)
-        before, self._model = self._model, learner.estimator_ if known else None
+        has_classes = knows_classes(learner, type(self).__name__)
+        before, self._model = self._model, learner.estimator_ if has_classes else None
         queried = run.rounds[-1]["queried"] if run.rounds else []
         if before is None or not len(queried):
             return False

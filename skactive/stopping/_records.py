@@ -286,16 +286,16 @@ class AuditGoal(StoppingRule):
                 "AuditGoal needs the run of a LabelingSession, session.run, got one "
                 "of a simulation, which has no audit."
             )
-        found = find_widest(self.until, run.session)
-        self.half_widths_.append(math.inf if found is None else found.half_width)
+        widest = find_widest(self.until, run.session)
+        self.half_widths_.append(math.inf if widest is None else widest.half_width)
         return self.half_widths_[-1] <= read_goal(self.until)[2]
 
 
 def read_goal(until):
     """Return what to estimate, the name of a class or None, and the half width."""
     pattern = r"(shares|accuracy|f1)(?::(.+))?:(\d+(?:\.\d+)?)"
-    found = re.fullmatch(pattern, until, re.S)
-    what, label, points = found.groups() if found else ("", None, "0")
+    match = re.fullmatch(pattern, until, re.S)
+    what, label, points = match.groups() if match else ("", None, "0")
     if not 0 < float(points) < 50 or (label is not None and what != "f1"):
         raise ValueError(
             "'until' must be 'shares:3', 'accuracy:5', 'f1:5' or 'f1:NAME:5', with "
@@ -316,10 +316,10 @@ def find_widest(until, session):
             "AuditGoal needs a session with an audit, a random sample of the pool. "
             "Open it with audit_every=10, for one in ten."
         )
-    known = {str(name) for name in session.classes or ()}
-    if label is not None and known and label not in known:
+    names = {str(name) for name in session.classes or ()}
+    if label is not None and names and label not in names:
         raise ValueError(
-            f"'until' must name a class of the session, one of {sorted(known)}, got "
+            f"'until' must name a class of the session, one of {sorted(names)}, got "
             f"{label!r}."
         )
     is_single = len(set(map(str, session.labels.values()))) < 2
@@ -327,27 +327,29 @@ def find_widest(until, session):
         return None
     if what == "shares":
         estimates = session.prevalence().estimates.values()
-        return max(estimates, key=lambda found: found.half_width)
+        return max(estimates, key=lambda estimate: estimate.half_width)
     quality = session.quality()
     if label is None:
         return quality.accuracy if what == "accuracy" else quality.macro_f1
-    scores = {str(name): found.f1 for name, found in quality.classes.items()}
+    scores = {
+        str(name): class_quality.f1 for name, class_quality in quality.classes.items()
+    }
     return scores.get(label)
 
 
-def describe_goal(until, found, n_audited):
+def describe_goal(until, estimate, n_audited):
     """Return a sentence on how far the goal is, for the result of `find_widest`."""
     what, label, wanted = read_goal(until)
     name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
     name = name if label is None else f"F1 of {label}"
     goal = f"{name} within {100 * wanted:g} points"
-    if found is None or found.value is None:
+    if estimate is None or estimate.value is None:
         return f"goal: {goal}; too few texts drawn at random to tell"
-    if found.half_width <= wanted:
+    if estimate.half_width <= wanted:
         return f"goal reached: {goal}"
-    # The variance is that of n labels from a finite pool.
-    least = 1 / found.n_pool
-    inverse = (1 / n_audited - least) * (wanted / found.half_width) ** 2 + least
+    # Of n labels from a finite pool, the variance is in proportion to 1 / n - least.
+    least = 1 / estimate.n_pool
+    inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2 + least
     more = max(1, math.ceil(1 / inverse) - n_audited)
     return f"about {more:,} more texts drawn at random: {goal}"
 

@@ -277,10 +277,10 @@ class Run:
         """
         if not isinstance(record, dict) or record.get("format") != _FORMAT:
             kind = type(record).__name__
-            found = record.get("format") if isinstance(record, dict) else f"a {kind}"
+            got = record.get("format") if isinstance(record, dict) else f"a {kind}"
             raise ValueError(
                 f"'record' must be a dict with the format {_FORMAT!r}, as "
-                f"Run.to_dict() gives it; got {brief(found)}."
+                f"Run.to_dict() gives it; got {brief(got)}."
             )
         if record.get("version") != _VERSION:
             raise ValueError(

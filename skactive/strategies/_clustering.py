@@ -480,8 +480,8 @@ class _Draw:
     def approach(self, rows):
         """Lower the distances for newly drawn rows."""
         for part in self._parts():
-            found = self._distances(part, rows).min(axis=1)
-            np.minimum(self.closest[part], found, out=self.closest[part])
+            distances = self._distances(part, rows).min(axis=1)
+            np.minimum(self.closest[part], distances, out=self.closest[part])
         self.closest[rows] = 0
 
     def propose(self, size, rng):
@@ -492,13 +492,13 @@ class _Draw:
         points = rng.random(size) * cumulative[-1]
         rows = np.searchsorted(cumulative, points, side="right")
         between = self._distances(rows, rows)
-        kept = []
+        accepted = []
         for i, chance in enumerate(rng.random(size)):
             before = self.closest[rows[i]]
-            now = min(before, between[i, kept].min(initial=np.inf))
+            now = min(before, between[i, accepted].min(initial=np.inf))
             if chance * before**2 < now**2:
-                kept.append(i)
-        return rows[kept].tolist()
+                accepted.append(i)
+        return rows[accepted].tolist()
 
     def _distances(self, rows, others):
         """Return cosine distances; zero rows are at 1 from others, 0 from such."""
@@ -780,8 +780,8 @@ class DropQuery(Strategy):
 def _drop(X, rate, rng):
     """Return rows (n, d) with each value set to 0 or divided by 1 - rate, at random."""
     values = X.data if sparse.issparse(X) else X
-    kept = rng.random(values.shape, dtype=np.float32) >= rate
-    values = (values * kept / (1 - rate)).astype(X.dtype, copy=False)
+    mask = rng.random(values.shape, dtype=np.float32) >= rate
+    values = (values * mask / (1 - rate)).astype(X.dtype, copy=False)
     if not sparse.issparse(X):
         return values
     return type(X)((values, X.indices, X.indptr), shape=X.shape)

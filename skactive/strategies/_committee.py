@@ -349,8 +349,8 @@ def _draw_rows(y, rng):
     first = np.empty(0, dtype=np.intp)
     if y.ndim == 2:
         order = rng.permutation(m)
-        given = np.flatnonzero(y.any(axis=0))
-        first = np.unique(order[y[order][:, given].argmax(axis=0)])
+        present = np.flatnonzero(y.any(axis=0))
+        first = np.unique(order[y[order][:, present].argmax(axis=0)])
     return np.concatenate([first, rng.integers(m, size=m - len(first))])
 
 
@@ -366,13 +366,13 @@ def _variance(numbers):
 
 def _stack_labels(members, as_proba, X):
     """Return the labels or marginals that each member predicts, (c, t, k)."""
-    found = []
+    predictions = []
     for member in members:
         labels = member.predict_proba(X) if as_proba else member.predict(X)
         if isinstance(labels, list):
             labels = marginals(labels, member.classes_)
-        found.append(np.asarray(labels, dtype=np.float64))
-    return np.stack(found, axis=1)
+        predictions.append(np.asarray(labels, dtype=np.float64))
+    return np.stack(predictions, axis=1)
 
 
 def _mean_divergence(proba):
@@ -477,8 +477,8 @@ def train_perceptrons(
             part = X[rows].toarray() if sparse.issparse(X) else X[rows]
             # A perceptron drops the same features for all rows of the step. This is a
             # mask of its weights, so one product serves all perceptrons.
-            kept = torch.from_numpy(_draw_mask(d, t, dropout, rng)).to(parameters[0])
-            products = torch.from_numpy(part) @ (parameters[0] * kept).flatten(1)
+            mask = torch.from_numpy(_draw_mask(d, t, dropout, rng)).to(parameters[0])
+            products = torch.from_numpy(part) @ (parameters[0] * mask).flatten(1)
             log_proba = (
                 products.unflatten(1, biases.shape) + parameters[1]
             ).log_softmax(2)

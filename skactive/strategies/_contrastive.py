@@ -105,8 +105,8 @@ class DAL(Strategy):
             is_unlabeled[: X_labeled.shape[0] + len(picks)] = 0
             classifier.fit(rows, is_unlabeled)
             scores = _decide(classifier, X, view.n_jobs)
-            rest = np.flatnonzero(left)
-            chosen = rest[top_n(scores[rest], size, rng)]
+            remaining = np.flatnonzero(left)
+            chosen = remaining[top_n(scores[remaining], size, rng)]
             picks = np.concatenate([picks, chosen])
             left[chosen] = False
         return picks

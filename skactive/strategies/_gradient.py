@@ -385,8 +385,8 @@ class _Pool:
         taken = self._rows(centers)
 
         def update(rows):
-            found = factored_distances(self._rows(rows), taken).min(axis=1)
-            np.minimum(self.closest[rows], found, out=self.closest[rows])
+            distances = factored_distances(self._rows(rows), taken).min(axis=1)
+            np.minimum(self.closest[rows], distances, out=self.closest[rows])
 
         _by_rows(update, self.residuals, self.inputs, self.n_jobs)
         self.seen += len(centers)
@@ -580,7 +580,7 @@ class GORAL(PointwiseStrategy):
             limit=self.max_dense,
         )
         slopes, inputs = self._goal_slopes(view)
-        # With one logit, that of the first class is always 0.
+        # With one logit, the logit of the first class is always 0.
         slopes = slopes[:, 1:] if one_logit else slopes
         direction = hessian.solve(_outer(slopes, inputs, hessian, view.n_jobs))
         change = _apply(direction, view.gradients[1], hessian, view.n_jobs)

@@ -243,8 +243,8 @@ def _interpolate(alpha, beta_):
 
     def expect(q):
         scaled = q * _GRID
-        place = scaled.astype(np.intp)
-        return values[place] + (scaled - place) * steps[place]
+        index = scaled.astype(np.intp)
+        return values[index] + (scaled - index) * steps[index]
 
     return expect
 

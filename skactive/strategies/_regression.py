@@ -96,16 +96,16 @@ class GreedySampling(Strategy):
         numbers = np.asarray(view.predictions, dtype=np.float64)
         labels = np.asarray(view.y_labeled, dtype=np.float64)
         if self.space == "output":
-            # The distance of two numbers is that of rows with one feature.
+            # A number is a row with one feature.
             rows, labeled = numbers[:, None], labels[:, None]
             return k_center(
                 rows, n_queries, view.rng, labeled=labeled, n_jobs=view.n_jobs
             )
         pool = _Distances(view.feature_rows, numbers, n_jobs=view.n_jobs)
         pool.add(float_rows(view.labeled_features), labels)
-        places, picks = view.uniform(), list[int]()
+        priority, picks = view.uniform(), list[int]()
         while len(picks) < n_queries:
-            picks.append(_farthest(pool.closest, places))
+            picks.append(_farthest(pool.closest, priority))
             pool.add_own(picks[-1])
             pool.closest[picks] = -np.inf
         return np.array(picks, dtype=np.intp)
@@ -153,13 +153,13 @@ class LargestClusterMaxDistance(Strategy):
 
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the farthest candidate of the largest cluster, ties at random."""
-        places = view.uniform()
+        priority = view.uniform()
         pool = _Distances(view.feature_rows, n_jobs=view.n_jobs)
         chosen, picks = np.zeros(len(view), dtype=bool), []
         if view.n_labeled:
             pool.add(float_rows(view.labeled_features))
         else:
-            picks.append(_farthest(pool.norms, places))
+            picks.append(_farthest(pool.norms, priority))
             pool.add_own(picks[0])
         chosen[picks] = True
         while len(picks) < n_queries:
@@ -167,7 +167,7 @@ class LargestClusterMaxDistance(Strategy):
             # A cluster without other candidates has nothing to select.
             sizes[np.bincount(pool.owner[~chosen], minlength=len(sizes)) == 0] = -1
             left = np.flatnonzero((pool.owner == sizes.argmax()) & ~chosen)
-            pick = left[_farthest(pool.closest[left], places[left])]
+            pick = left[_farthest(pool.closest[left], priority[left])]
             pool.add_own(pick)
             chosen[pick] = True
             picks.append(pick)
@@ -225,13 +225,13 @@ class BAIT(Strategy):
 
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select candidates greedily, then remove those that matter least."""
-        places = view.uniform()
+        priority = view.uniform()
         state = _Precision(view.features, view.labeled_features, self.alpha)
         picks, chosen = list[int](), np.zeros(len(view), dtype=bool)
         while len(picks) < min(len(view), round(self.oversample * n_queries)):
             gains = np.maximum(state.changes / (1 + state.variances), 0)
             gains[chosen] = -1
-            picks.append(_farthest(gains, places))
+            picks.append(_farthest(gains, priority))
             chosen[picks[-1]] = True
             state.change(picks[-1], 1 / (1 + state.variances[picks[-1]]))
         while len(picks) > n_queries:
@@ -283,10 +283,10 @@ def _dense(rows):
     return _doubles(rows.toarray() if sparse.issparse(rows) else rows)
 
 
-def _farthest(distances, places):
-    """Return the position of the largest distance; of ties, the one placed highest."""
+def _farthest(distances, priority):
+    """Return the position of the largest distance; the highest priority wins a tie."""
     tied = np.flatnonzero(distances >= distances.max() * (1 - TIE))
-    return int(tied[places[tied].argmax()])
+    return int(tied[priority[tied].argmax()])
 
 
 class _Distances:

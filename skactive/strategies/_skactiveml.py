@@ -152,15 +152,15 @@ class FromSkactiveml(Strategy):
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Return the positions that the strategy of scikit-activeml queries."""
         names = self._arguments()
-        given = ForSkactiveml(view, self.query_strategy, "reg" in names)
-        picks = given.strategy.query(
-            given.X,
-            given.y,
-            candidates=np.arange(given.m, len(given.X)),
+        adapter = ForSkactiveml(view, self.query_strategy, "reg" in names)
+        picks = adapter.strategy.query(
+            adapter.X,
+            adapter.y,
+            candidates=np.arange(adapter.m, len(adapter.X)),
             batch_size=int(n_queries),
-            **self._make_models(names, given),
+            **self._make_models(names, adapter),
         )
-        picks = np.ravel(picks) - given.m  # one strategy returns a column
+        picks = np.ravel(picks) - adapter.m  # one strategy returns a column
         if np.unique(picks).size < picks.size:
             raise ValueError(
                 f"{self.query_strategy!r} of scikit-activeml chose a candidate more "
@@ -205,22 +205,22 @@ class FromSkactiveml(Strategy):
         models = set(_MODELS) & names - set(self.query_params or {})
         return {name: getattr(self, _MODELS[name][0]) for name in sorted(models)}
 
-    def _make_models(self, names, given):
+    def _make_models(self, names, adapter):
         """Return the query's arguments, from our parameters or the learner's model."""
         made = {}
         # A query that trains more models has to train the first one too.
         trains = "ignore_partial_fit" in names or "reg" in names
         for name, value in self._models(names).items():
             if isinstance(value, list | tuple):
-                made[name] = [given.wrap(member) for member in value]
+                made[name] = [adapter.wrap(member) for member in value]
             elif value is not None:
-                made[name] = given.wrap(value)
+                made[name] = adapter.wrap(value)
             elif name == "discriminator":
-                made[name] = given.wrap(LogisticRegression(max_iter=1000))
+                made[name] = adapter.wrap(LogisticRegression(max_iter=1000))
             elif trains:
-                made[name] = given.unfitted()
+                made[name] = adapter.unfitted()
             else:
-                made[name] = given.bag() if name == "ensemble" else given.fitted()
+                made[name] = adapter.bag() if name == "ensemble" else adapter.fitted()
                 made[f"fit_{name}"] = False
         return {**made, **(self.query_params or {})}
 
@@ -361,7 +361,7 @@ class _KnownRows:
 
     def __init__(self, rows, proba):
         self.dtype = rows.dtype
-        self.known = {row.tobytes(): p for row, p in zip(rows, proba, strict=True)}
+        self.proba_of = {row.tobytes(): p for row, p in zip(rows, proba, strict=True)}
 
     def __deepcopy__(self, memo):
         return self  # nothing writes to it
@@ -369,7 +369,7 @@ class _KnownRows:
     def predict_proba(self, X):
         rows = np.asarray(X, dtype=self.dtype)
         try:
-            return np.array([self.known[row.tobytes()] for row in rows])
+            return np.array([self.proba_of[row.tobytes()] for row in rows])
         except KeyError:
             raise ValueError(
                 "the strategy predicts rows that are not the features of an item, "
@@ -393,9 +393,9 @@ def _list_classes(strategy, view, y):
     for name, value in sorted(strategy.get_params().items()):
         if name.split("__")[-1] == "classes" and value is not None:
             return np.asarray(value)
-    known = y[:0] if view.estimator is None else view.classes
+    classes = y[:0] if view.estimator is None else view.classes
     # Labels taught without training may be of classes new to the model.
-    return np.concatenate([known, np.setdiff1d(y, known)])
+    return np.concatenate([classes, np.setdiff1d(y, classes)])
 
 
 def _as_codes(y, classes, strategy):
@@ -421,9 +421,9 @@ def _seed_clustering(strategy):
     """Seed the inner clustering, which may otherwise use the global generator."""
     params = strategy.get_params()
     for name in params:
-        prefix, found, rest = name.rpartition("cluster_algo_dict")
+        prefix, separator, suffix = name.rpartition("cluster_algo_dict")
         algorithm = params.get(f"{prefix}cluster_algo")
-        if not found or rest or algorithm is None:
+        if not separator or suffix or algorithm is None:
             continue
         if "random_state" in inspect.signature(algorithm).parameters:
             seed = {"random_state": params.get(f"{prefix}random_state")}

@@ -75,8 +75,8 @@ class _Composite(Strategy):
 
     def _ask(self, parameter, view, n_queries):
         """Return the n positions in a view that a part selects, checked."""
-        given = getattr(self, parameter)
-        name = given if isinstance(given, str) else repr(given)
+        strategy = getattr(self, parameter)
+        name = strategy if isinstance(strategy, str) else repr(strategy)
         picks = self._resolve(parameter).select(view, n_queries)
         return check_picks(picks, n_queries, len(view), name)
 
@@ -210,8 +210,8 @@ class Prefilter(_Composite):
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select by the first strategy, then by the second."""
         wanted = min(len(view), int(np.ceil(self.factor * n_queries)))
-        kept = self._ask("first", view, wanted)
-        return kept[self._ask("second", view.take(kept), n_queries)]
+        selected = self._ask("first", view, wanted)
+        return selected[self._ask("second", view.take(selected), n_queries)]
 
 
 class Partitioned(_Composite):
@@ -285,12 +285,12 @@ class Partitioned(_Composite):
         n_parts = self._count_parts(len(view), n_queries)
         if n_parts == 1:
             return self._ask("strategy", view, n_queries)
-        found = []
+        selected = []
         for positions, part in view.split(n_parts):
             if len(positions) > n_queries:
                 positions = positions[self._ask("strategy", part, n_queries)]
-            found.append(positions)
-        union = np.sort(np.concatenate(found))
+            selected.append(positions)
+        union = np.sort(np.concatenate(selected))
         return union[self._ask("strategy", view.take(union), n_queries)]
 
     def _count_parts(self, n_candidates, n_queries):
@@ -534,10 +534,10 @@ class AnchorAL(_Composite):
             self.n_neighbors,
             view.uniform(),
         )
-        rows, place = np.unique(near, return_inverse=True)
+        rows, inverse = np.unique(near, return_inverse=True)
         # Among unit vectors, the squared distance is 2 minus twice the cosine.
-        sums = np.bincount(place.ravel(), weights=distances.ravel())
-        means = sums / np.bincount(place.ravel())
+        sums = np.bincount(inverse.ravel(), weights=distances.ravel())
+        means = sums / np.bincount(inverse.ravel())
         best = top_n(-means, max(n_queries, self.sample_size), view.uniform()[rows])
         return self._ask_among("strategy", view, np.sort(rows[best]), n_queries)
 
@@ -606,25 +606,25 @@ class ClassBalanced(_Composite):
         predicted = view.class_scores.argmax(axis=1)
         counts = (view.y_labeled[:, None] == view.classes).sum(axis=0)
         available = np.bincount(predicted, minlength=len(counts))
-        places = _fill(counts, available, n_queries, view.rng)
+        classes = _fill(counts, available, n_queries, view.rng)
         picks = np.empty(n_queries, dtype=np.intp)
-        for c in np.unique(places):
-            members, taken = np.flatnonzero(predicted == c), places == c
+        for c in np.unique(classes):
+            members, taken = np.flatnonzero(predicted == c), classes == c
             best = self._ask("strategy", view.take(members), int(taken.sum()))
             picks[taken] = members[best]
         return picks
 
 
 def _fill(counts, available, n_queries, rng):
-    """Return the class with fewest labels for each of n places (n,), ties at random.
+    """Return the class with fewest labels for each of n picks (n,), ties at random.
 
     `counts` (k,) are the labels so far and `available` (k,) the candidates.
     """
     counts, left = counts.copy(), available.copy()
-    places = np.empty(n_queries, dtype=np.intp)
+    classes = np.empty(n_queries, dtype=np.intp)
     for i in range(n_queries):
         open_counts = np.where(left > 0, counts, np.iinfo(counts.dtype).max)
-        places[i] = rng.choice(np.flatnonzero(open_counts == open_counts.min()))
-        counts[places[i]] += 1
-        left[places[i]] -= 1
-    return places
+        classes[i] = rng.choice(np.flatnonzero(open_counts == open_counts.min()))
+        counts[classes[i]] += 1
+        left[classes[i]] -= 1
+    return classes

@@ -78,9 +78,9 @@ def check_annotator(annotator: Any, texts: Sequence[Any]) -> list[Any]:
 
 def _ask(annotator, texts):
     """Return checked answers."""
-    given = list(texts)
-    answers = annotator.annotate(given)
-    ensure(given == texts, "annotate changes the list of texts; copy it before.")
+    batch = list(texts)
+    answers = annotator.annotate(batch)
+    ensure(batch == texts, "annotate changes the list of texts; copy it before.")
     ensure(
         isinstance(answers, list) and len(answers) == len(texts),
         f"annotate does not return a list of one answer for each of {len(texts)} "

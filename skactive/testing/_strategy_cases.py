@@ -109,9 +109,9 @@ def _torch():
 
 def global_states():
     """Return the state of each global generator; torch only if it is imported."""
-    name, keys, position, *rest = np.random.get_state()  # noqa: NPY002
+    name, keys, position, *others = np.random.get_state()  # noqa: NPY002
     states = {
-        "numpy.random": (name, keys.tobytes(), position, *rest),
+        "numpy.random": (name, keys.tobytes(), position, *others),
         "random": random.getstate(),
     }
     if _torch():
@@ -146,9 +146,9 @@ def run_with_global_seeds(make, run):
 
 def restore_globals(states):
     """Restore what :func:`global_states` returned."""
-    name, keys, *rest = states["numpy.random"]
+    name, keys, *others = states["numpy.random"]
     keys = np.frombuffer(keys, dtype=np.uint32)
-    np.random.set_state((name, keys, *rest))  # noqa: NPY002
+    np.random.set_state((name, keys, *others))  # noqa: NPY002
     random.setstate(states["random"])
     if "torch" in states:
         state = np.frombuffer(states["torch"], dtype=np.uint8).copy()
@@ -316,7 +316,7 @@ class StrategySubject:
     def __init__(self, strategy, target=None):
         if isinstance(strategy, type):
             resolve(strategy)  # raises: an instance is wanted
-        self.given = strategy
+        self.strategy = strategy
         if isinstance(strategy, str):
             self.label = strategy
         elif hasattr(strategy, "select"):
@@ -332,11 +332,11 @@ class StrategySubject:
 
     def make(self):
         """Return a fresh strategy, without relying on its `clone`."""
-        if isinstance(self.given, str):
-            return get_strategy(self.given)
-        if hasattr(self.given, "select"):
-            return copy.deepcopy(self.given)
-        return resolve(self.given)
+        if isinstance(self.strategy, str):
+            return get_strategy(self.strategy)
+        if hasattr(self.strategy, "select"):
+            return copy.deepcopy(self.strategy)
+        return resolve(self.strategy)
 
     @property
     def requires(self):
@@ -391,7 +391,7 @@ class Case:
     def learner(self, subject, random_state=0):
         """Return a learner fitted on the labeled rows."""
         learner = ActiveLearner(
-            clone(self.model), subject.given, random_state=random_state
+            clone(self.model), subject.strategy, random_state=random_state
         )
         return learner.fit(self.X_labeled, self.y_labeled)
 
@@ -428,10 +428,10 @@ def make_case(
     rng = np.random.default_rng(20260101)
     m = 3 * k if n_labeled is None else n_labeled
     if target == "single-label":
-        given = rng.dirichlet(np.ones(k), n + m)
+        numbers = rng.dirichlet(np.ones(k), n + m)
     else:
-        given = rng.uniform(0.02, 0.98, size=(n + m, k))
-    rows = np.hstack([given, rng.normal(size=(n + m, 4))])
+        numbers = rng.uniform(0.02, 0.98, size=(n + m, k))
+    rows = np.hstack([numbers, rng.normal(size=(n + m, 4))])
     X, X_labeled = rows[:n].copy(), rows[n:].copy()
     if proba is not None:
         X[:, :k] = proba

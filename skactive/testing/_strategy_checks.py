@@ -213,15 +213,15 @@ def check_ties_are_spread(subject):
     for n_items in (3, 1):
         tied = replace(case, X=subject.make_case(n=3).X[np.arange(36) % n_items])
         picks = np.array([ask(strategy, tied, 2, seed=seed) for seed in range(12)])
-        for place, found in enumerate(picks.T):
+        for position, rows in enumerate(picks.T):
             most = sum(
-                np.bincount(found[found % n_items == i]).max(initial=0)
+                np.bincount(rows[rows % n_items == i]).max(initial=0)
                 for i in range(n_items)
             )
             ensure(
                 most < 11,
-                f"among equal candidates, 12 seeds gave {found.tolist()} at place "
-                f"{place} of a batch; {_BREAK_TIES}",
+                f"among equal candidates, 12 seeds gave {rows.tolist()} at place "
+                f"{position} of a batch; {_BREAK_TIES}",
             )
 
 
@@ -338,8 +338,8 @@ def check_decision_values(subject):
 def check_cold_start(subject):
     """A strategy that requires no model works before any label."""
     X = subject.make_case().X
-    given = subject.given
-    learner = ActiveLearner(GivenProba(), given, cold_start=given, random_state=0)
+    strategy = subject.strategy
+    learner = ActiveLearner(GivenProba(), strategy, cold_start=strategy, random_state=0)
     as_picks(learner.query(X, 5), 5, len(X))
 
 
@@ -428,7 +428,7 @@ def _can_be_pickled(subject):
     return not subject.is_function or "<" not in getattr(function, "__qualname__", "")
 
 
-# When a check applies to a strategy; the others always do.
+# When a check applies to a strategy; checks that are not listed always do.
 _APPLIES = {
     "check_init_only_stores": lambda s: not s.is_function,
     "check_get_and_set_params": lambda s: not s.is_function,
@@ -549,20 +549,20 @@ def parametrize_with_strategy_checks(
             "'strategies' is empty, so that nothing would be checked. Name at least "
             "one strategy."
         )
-    params, known, reasons = [], set(), dict[str, str]()
+    params, check_names, reasons = [], set(), dict[str, str]()
     for strategy in strategies:
         label = StrategySubject(strategy).label
         failing = expected_failed or {}
         failing = failing if isinstance(failing, Mapping) else failing(strategy) or {}
         reasons.update(failing)
         for name, check in strategy_checks(strategy):
-            known.add(name)
+            check_names.add(name)
             marks = []
             if name in failing:
                 marks = [pytest.mark.xfail(reason=failing[name], strict=True)]
             params.append(pytest.param(check, id=f"{label}-{name}", marks=marks))
-    if unknown := sorted(set(reasons) - known):
-        close = get_close_matches(unknown[0], known, n=1)
+    if unknown := sorted(set(reasons) - check_names):
+        close = get_close_matches(unknown[0], check_names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
             f"'expected_failed' must name checks of these strategies, got {unknown}."

@@ -274,7 +274,7 @@ def _takes(subject, case):
     return True
 
 
-#: In the order in which they run; those of a class do not apply to functions.
+#: In the order in which they run; checks of a class do not apply to functions.
 OBJECT_CHECKS = (
     check_requires_known_names,
     check_select_is_a_method,

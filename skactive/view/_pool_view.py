@@ -120,9 +120,9 @@ class PoolView:
         )
         self._set_items(query, X, memory={} if memory is None else memory)
         if targets is not None:
-            check_target(targets, **query.known)
+            check_target(targets, **query.arguments)
         for capability in sorted(requires or ()):
-            check_capability(capability, **query.known)
+            check_capability(capability, **query.arguments)
 
     def _set_items(
         self, query, X, *, memory, parent=None, positions=None, transformed=False
@@ -207,11 +207,13 @@ class PoolView:
         part : PoolView
             View of these candidates. What it computes is released with it.
         """
-        kept = self._memory.get("parts", ())
-        if len(kept) != n_parts:
-            kept = self._memory["parts"] = [{} for _ in range(n_parts)]
+        memories = self._memory.get("parts", ())
+        if len(memories) != n_parts:
+            memories = self._memory["parts"] = [{} for _ in range(n_parts)]
         order = np.argsort(self._pool_positions, kind="stable")
-        for positions, memory in zip(np.array_split(order, n_parts), kept, strict=True):
+        for positions, memory in zip(
+            np.array_split(order, n_parts), memories, strict=True
+        ):
             part = self.take(positions)
             part._memory = memory
             yield positions, part
@@ -739,19 +741,22 @@ class PoolView:
         key = ("labeled_distances", metric)
         last = self._memory.get(key) or NearestDistances(metric)
         # Another object, put in place at once: queries may run in parallel threads.
-        self._memory[key] = kept = last.update(
+        self._memory[key] = updated = last.update(
             self.feature_rows, self._pool_positions, self.labeled_features, self.n_jobs
         )
-        return kept.distances
+        return updated.distances
 
     def _update_neighbors(self, key, rows, of=None):
-        # Not taken from the parent, whose candidates are others.
+        # Not taken from the parent, whose candidates differ.
         if key not in self._computed:
             last = self._memory.get(key) or NearestCandidates(*key[1:])
-            self._memory[key] = kept = last.update(
+            self._memory[key] = updated = last.update(
                 rows, self._pool_positions, of, self.n_jobs
             )
-            self._computed[key] = read_only(kept.distances), read_only(kept.indices)
+            self._computed[key] = (
+                read_only(updated.distances),
+                read_only(updated.indices),
+            )
         return self._computed[key]
 
 

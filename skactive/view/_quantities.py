@@ -34,11 +34,11 @@ def represent(final, inputs):
 
 def _as_array(X):
     """Return an array; a table of pandas with several kinds of numbers is float64."""
-    found = np.asarray(X)
-    if found.dtype == object and hasattr(X, "columns"):
+    array = np.asarray(X)
+    if array.dtype == object and hasattr(X, "columns"):
         kinds = {getattr(dtype, "kind", "O") for dtype in X.dtypes}
-        return X.to_numpy(np.float64, na_value=np.nan) if kinds <= {*"fiub"} else found
-    return found
+        return X.to_numpy(np.float64, na_value=np.nan) if kinds <= {*"fiub"} else array
+    return array
 
 
 def predict_proba(final, inputs, name, n_jobs=1):
@@ -60,9 +60,9 @@ def predict_proba(final, inputs, name, n_jobs=1):
 
 def predict(final, inputs):
     """Return the predictions (n,) or (n, k) of a model."""
-    found = np.asarray(_by_rows(final, "predict", inputs, 1))
-    _refuse_nan(found, final, "values")
-    return found
+    predictions = np.asarray(_by_rows(final, "predict", inputs, 1))
+    _refuse_nan(predictions, final, "values")
+    return predictions
 
 
 def _sharpen(final, proba, inputs):
@@ -108,12 +108,16 @@ def _by_products(final, method, inputs, n_jobs):
 
     def predict_rows(rows):
         if isinstance(inputs, np.ndarray):
-            near, places = np.asarray(inputs[rows]), slice(None)
+            near, selected = np.asarray(inputs[rows]), slice(None)
         else:
-            near, places = inputs.around(rows)
+            near, selected = inputs.around(rows)
         try:
-            found = predict(near)
-            return found if isinstance(places, slice) else found.take(places, axis=0)
+            outputs = predict(near)
+            return (
+                outputs
+                if isinstance(selected, slice)
+                else outputs.take(selected, axis=0)
+            )
         except ValueError:  # unused rows in between may hold values that are not finite
             return getattr(final, method)(inputs[rows])
 
@@ -340,7 +344,7 @@ _SUGGESTED = (
 
 def check_declarations(strategy):
     """Raise a TypeError unless a strategy declares known names."""
-    for name, known in (
+    for name, allowed in (
         ("requires", CAPABILITIES),
         ("optional", CAPABILITIES),
         ("targets", TARGETS),
@@ -353,11 +357,11 @@ def check_declarations(strategy):
                 f"`{name}` must be a frozenset of names, got {declared!r}. Write "
                 "frozenset() for none."
             )
-        unknown = sorted(map(str, declared - set(known)))
+        unknown = sorted(map(str, declared - set(allowed)))
         if unknown:
             raise TypeError(
                 f"`{name}` holds {', '.join(map(repr, unknown))}, which is unknown. "
-                f"Known are: {', '.join(map(repr, sorted(known)))}."
+                f"Known are: {', '.join(map(repr, sorted(allowed)))}."
             )
 
 
@@ -365,10 +369,10 @@ def check_target(targets, *, name, final, front, X, y_labeled, model):
     """Raise a TypeError unless a strategy with these `targets` suits the model."""
     target, said = _target(model, y_labeled)
     if target not in targets and not targets >= TARGETS:
-        known = {"final": final, "front": front, "X": X, "model": model}
+        arguments = {"final": final, "front": front, "X": X, "model": model}
         raise TypeError(
             f"strategy {name!r} is defined for {' and '.join(sorted(targets))} targets "
-            f"only; {said}. {_suggest(y_labeled=y_labeled, **known)}"
+            f"only; {said}. {_suggest(y_labeled=y_labeled, **arguments)}"
         )
 
 
@@ -383,12 +387,12 @@ def check_capability(capability, *, name, final, front, X, y_labeled, model):
             f"strategy {name!r} requires {capability!r}, which is unknown. Known are: "
             f"{', '.join(map(repr, CAPABILITIES))}."
         )
-    known = {"final": final, "front": front, "X": X, "model": model}
-    fault, is_early = _find_fault(capability, y_labeled=y_labeled, **known)
+    arguments = {"final": final, "front": front, "X": X, "model": model}
+    fault, is_early = _find_fault(capability, y_labeled=y_labeled, **arguments)
     if fault:
         remedy = " Call fit or teach first, or use cold_start='random'."
         if not is_early:
-            remedy = f" {_suggest(y_labeled=y_labeled, **known)}"
+            remedy = f" {_suggest(y_labeled=y_labeled, **arguments)}"
         need = CAPABILITIES[capability].need
         raise TypeError(f"strategy {name!r} needs {need}{fault}{remedy}")
 
@@ -432,14 +436,14 @@ def _target(model, y_labeled):
     return target, _TARGET_MESSAGES[target].format(type(predicted).__name__)
 
 
-def _suggest(*, y_labeled, model, **known):
+def _suggest(*, y_labeled, model, **arguments):
     """Return a sentence with up to three built-in strategies that suit a model."""
     target = _target(model, y_labeled)[0]
     suited = []
     for name in _SUGGESTED:
         strategy = get_strategy(f"skactive:{name}")
         faults = [
-            _find_fault(each, y_labeled=y_labeled, model=model, **known)[0]
+            _find_fault(each, y_labeled=y_labeled, model=model, **arguments)[0]
             for each in strategy.requires_for(target)
         ]
         fits = target in strategy.targets or strategy.targets >= TARGETS

@@ -67,7 +67,7 @@ class PoolQuery:
         return self.rng.spawn(1)[0].integers(2**31, size=2).tolist()
 
     @property
-    def known(self):
+    def arguments(self):
         """Keyword arguments of `check_capability` and `check_target`."""
         names = ("name", "final", "front", "X", "y_labeled", "model")
         return {name: getattr(self, name) for name in names}
@@ -77,7 +77,7 @@ class PoolQuery:
         if capability in self.allowed:
             return
         if self.requires is None or capability in self.optional:
-            check_capability(capability, **self.known)
+            check_capability(capability, **self.arguments)
         elif capability not in self.requires:
             what = CAPABILITIES[capability].gives
             raise AttributeError(
