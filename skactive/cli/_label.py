@@ -13,7 +13,7 @@ from .._tables._labels import JOIN
 from .._utils._format import report_progress
 from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
 from ..session import LockedError, read_manifest
-from ..stopping import read_goal
+from ..stopping import AuditGoal
 from ._annotate import CACHE, make_machine, read_classes, say_cost
 from ._encode import add_encoder
 from ._ending import LABELS, PREDICTIONS, SAVING, Ending
@@ -107,7 +107,7 @@ class LabelSettings:
         text, features = " ".join(self.text), self.features
         if self.until is not None:
             try:
-                read_goal(self.until)
+                AuditGoal(self.until).start()
             except ValueError as exc:
                 raise ValueError(f"argument --until: {exc}") from exc
         if self.until is not None and self.regression:

@@ -1,8 +1,7 @@
 """Estimates that can be published: shares and quality, from labels of a sample."""
 
 # Private names that other folders use are imported as themselves.
-from ._agreement import Agreement as Agreement
-from ._agreement import measure_agreement as measure_agreement
+from ._agreement import Agreement, measure_agreement
 from ._alternative import AlternativeTest, alternative_annotator_test
 from ._gain import gain_of_labels as gain_of_labels
 from ._gain import is_enough as is_enough
@@ -19,6 +18,7 @@ from ._suspicious import find_suspicious_rows as find_suspicious_rows
 from ._suspicious import temper as temper
 
 __all__ = [
+    "Agreement",
     "AlternativeTest",
     "ClassQuality",
     "MeanEstimate",
@@ -29,5 +29,6 @@ __all__ = [
     "estimate_prevalence",
     "estimate_quality",
     "estimate_share",
+    "measure_agreement",
     "plan_labels",
 ]

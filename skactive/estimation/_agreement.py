@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 from itertools import combinations
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from .._utils._labels import is_names, key_of
+from .._utils._sklearn import StrOptions, validate_params
 
 _N_BOOTSTRAP = 1000
 _Interval = tuple[float, float]
@@ -14,7 +16,55 @@ _Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How much several annotators agree; see `LabelingSession.agreement`."""
+    """How much several annotators agree.
+
+    Values are corrected for chance: 1 is full agreement, and 0 is what chance would
+    give. A value is None if it is undefined: there are no items with several answers,
+    or all their answers are the same class. Intervals are the 2.5 and 97.5 percentiles
+    of 1,000 bootstrap samples of the items. For the lower limit, an item on which the
+    annotators disagree is added, so that it is below 1 even if all answers agree.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items with answers by at least two annotators.
+    share : float or None
+        Share of the pairs of answers to the same item that are equal.
+    alpha : float or None
+        Krippendorff's alpha for nominal data from these items [3]_, for numbers that
+        for interval data. It allows any number of answers per item.
+    alpha_interval : (float, float) or None
+        Its interval.
+    kappa : float or None
+        Fleiss' kappa, from the items that have as many answers as most of them [2]_.
+        None for numbers.
+    kappa_interval : (float, float) or None
+        Its interval.
+    pairs : dict of (annotator, annotator) to (kappa, (low, high), n_items)
+        Cohen's kappa for each pair [1]_, its interval, and the number of items that
+        both answered. Alpha instead for numbers.
+
+    Notes
+    -----
+    If items have several classes, two answers are equal if their sets are, and alpha
+    and the kappas are means over the classes of those for the question whether the
+    class applies; classes that nobody or everybody gave are left out.
+
+    References
+    ----------
+    .. [1] J. Cohen (1960). A coefficient of agreement for nominal scales. Educational
+       and Psychological Measurement.
+    .. [2] J. L. Fleiss (1971). Measuring nominal scale agreement among many raters.
+       Psychological Bulletin.
+    .. [3] K. Krippendorff (2011). Computing Krippendorff's alpha-reliability.
+
+    Examples
+    --------
+    >>> from skactive.estimation import measure_agreement
+    >>> answers = {1: {"Ann": "yes", "Bob": "yes"}, 2: {"Ann": "no", "Bob": "yes"}}
+    >>> measure_agreement(answers).share
+    0.5
+    """
 
     n_items: int = 0
     share: float | None = None
@@ -37,13 +87,52 @@ class Agreement:
         )
 
 
-def measure_agreement(answers, seed=0, target="single-label", machines=None):
-    """Return the Agreement of answers, a dict of id to dict of annotator to label.
+@validate_params(
+    {
+        "answers": [dict],
+        "target": [StrOptions({"single-label", "multi-label", "regression"})],
+        "machines": [dict, None],
+        "random_state": [Integral],
+    }
+)
+def measure_agreement(
+    answers: dict[Any, dict[Any, Any]],
+    *,
+    target: str = "single-label",
+    machines: dict[str, dict[Any, Any]] | None = None,
+    random_state: int = 0,
+) -> Agreement:
+    """Compute how much several annotators agree on the same items.
 
-    `machines` is a dict of name to dict of id to label. They are in the pairs only.
+    Parameters
+    ----------
+    answers : dict of item to dict of annotator to label
+        Labels are as in a :class:`skactive.LabelingSession`. Items with one answer do
+        not count.
+    target : {"single-label", "multi-label", "regression"}, default="single-label"
+        What was labeled.
+    machines : dict of name to dict of item to label, or None, default=None
+        Labels of machines. They are compared with each annotator, and count in `pairs`
+        only.
+    random_state : int, default=0
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    agreement : Agreement
+        Its `str` is one line.
+
+    Examples
+    --------
+    >>> from skactive.estimation import measure_agreement
+    >>> answers = {i: {"Ann": i % 2, "Bob": i % 2, "Eve": i % 3} for i in range(30)}
+    >>> agreement = measure_agreement(answers)
+    >>> kappa, interval, n_items = agreement.pairs["Ann", "Bob"]
+    >>> kappa, n_items
+    (1.0, 30)
     """
     several = [labels for labels in answers.values() if len(labels) > 1]
-    rng, values = np.random.default_rng(seed), ()
+    rng, values = np.random.default_rng(random_state), ()
     if several:
         values = len(several), *_measure(several, target, rng)
     people = list(dict.fromkeys(by for labels in several for by in labels))

@@ -6,7 +6,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 from .._utils._containers import take_row
@@ -14,7 +13,7 @@ from .._utils._labels import as_class, key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ..stopping import find_widest
+from ..stopping import AuditGoal
 from ._arguments import SHOWN, checked
 from ._doubts import Doubts
 from ._evidence import Quality
@@ -125,8 +124,9 @@ class Desk:
         self._failures: list[str] = []  # of machines
         self._stop = find_stop()  # ends their requests
         self._doubts = Doubts(core)
-        goal = partial(find_widest, until, session)
-        self._quality = Quality(core, n_labels, until, goal)
+        goal = None if until is None else AuditGoal(until).start()
+        find_widest = goal and partial(goal.find_widest, session)
+        self._quality = Quality(core, n_labels, goal, find_widest)
 
     @property
     def target(self) -> str:

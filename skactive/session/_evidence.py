@@ -19,7 +19,6 @@ from ..estimation import (
     plan_labels,
     predict_held_out,
 )
-from ..stopping import describe_goal, read_goal
 from ._lookup import predict_proba
 
 _CHUNK = 10_000  # items that are predicted at a time
@@ -351,15 +350,13 @@ def minutes_left(seconds, n_left):
 class Quality:
     """The estimates of a session so far, in sentences.
 
-    `n_wanted` is the number of labels to reach; `until` is that of an AuditGoal, and
+    `n_wanted` is the number of labels to reach. `goal` is an AuditGoal or None, and
     `find_widest()` returns the estimate that it is about.
     """
 
-    def __init__(self, core, n_wanted, until, find_widest):
-        if until is not None:
-            read_goal(until)
+    def __init__(self, core, n_wanted, goal=None, find_widest=None):
         self._core, self._n_wanted = core, n_wanted
-        self._until, self._find_widest = until, find_widest
+        self._goal, self._find_widest = goal, find_widest
         self._distance = ""  # to the goal, in words
         self._n_begun = -1  # labels when the last estimate began
         self._estimate, self._classes = Estimate(0), {}
@@ -368,18 +365,18 @@ class Quality:
     def is_due(self, n_labels):
         """Whether there are enough labels for another estimate."""
         is_single = self._core.target == "single-label"
-        if not (is_single or self._until) or n_labels < _MIN_LABELS:
+        if not (is_single or self._goal) or n_labels < _MIN_LABELS:
             return False
         return n_labels - self._n_begun >= max(10, n_labels // 20)
 
     def compute(self, n_labels):
         """Estimate anew; takes seconds."""
         self._n_begun = n_labels
-        if self._until is not None:
+        if self._goal is not None:
             sample, _ = self._core.queue.choose_sample(blind=True)
             try:
                 widest = self._find_widest()
-                self._distance = describe_goal(self._until, widest, len(sample))
+                self._distance = self._goal.describe(widest, len(sample))
             except ValueError as exc:  # such as a class that the session lacks
                 self._distance = str(exc)
         if self._core.target != "single-label":
@@ -426,7 +423,7 @@ class Quality:
 
     def _plan(self):
         """Return how many more labels of the audit make the shares exact enough."""
-        if self._until is not None:
+        if self._goal is not None:
             return self._distance and f"; {self._distance}"
         queue = self._core.queue
         sample, _ = queue.choose_sample(blind=True)

@@ -80,7 +80,7 @@ def compare(core, annotator):
         labels, said = as_rows(labels, classes), as_rows(said, classes)
     options = {"classes": classes, "n_pool": n_pool, "cross_fitted": False}
     quality = estimate_quality(labels, said, **options)
-    agreement = measure_agreement(blind, 0, core.target, {name: machine})
+    agreement = measure_agreement(blind, target=core.target, machines={name: machine})
     pairs = {a: value for (a, b), value in agreement.pairs.items() if b == name}
     test = alternative_annotator_test(blind, machine)
     return MachineComparison(quality, pairs, test, len(sample) - len(ids))

@@ -1279,40 +1279,12 @@ class LabelingSession:
         Returns
         -------
         agreement : Agreement
-            Its `str` is one line. Values are corrected for chance: 1 is full agreement,
-            and 0 is what chance would give. A value is None if it is undefined: there
-            are no such items, or all their answers are the same class. Intervals are
-            the 2.5 and 97.5 percentiles of 1,000 bootstrap samples of the items. For
-            the lower limit, an item on which the annotators disagree is added, so that
-            it is below 1 even if all answers agree. The attributes are:
+            Its `str` is one line. The second of a pair may be a machine; the other
+            values are of people only.
 
-            - `n_items`: items with answers by at least two annotators.
-            - `share`: share of the pairs of answers to the same item that are equal.
-            - `alpha`, `alpha_interval`: Krippendorff's alpha for nominal data, from
-              these items; for the numbers of a regressor that for interval data. It
-              allows any number of answers per item.
-            - `kappa`, `kappa_interval`: Fleiss' kappa, from the items that have as many
-              answers as most of them. None for numbers.
-            - `pairs`: dict of (annotator, annotator) to (kappa, (low, high), n_items):
-              Cohen's kappa for each pair, its interval, and the number of items that
-              both answered. Alpha instead for numbers. The second one may be a machine;
-              the other values are of people only.
-
-        Notes
-        -----
-        If items have several classes, two answers are equal if their sets are, and
-        alpha and the kappas are means over the classes of those for the question
-        whether the class applies; classes that nobody or everybody gave are left out.
-
-        References
-        ----------
-        J. Cohen (1960). A coefficient of agreement for nominal scales. Educational and
-        Psychological Measurement.
-
-        J. L. Fleiss (1971). Measuring nominal scale agreement among many raters.
-        Psychological Bulletin.
-
-        K. Krippendorff (2011). Computing Krippendorff's alpha-reliability.
+        See Also
+        --------
+        skactive.estimation.measure_agreement : The same from answers in a dict.
         """
         machines = self.machine_answers
         return measure_agreement(self.answers, target=self.target, machines=machines)

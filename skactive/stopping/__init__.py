@@ -24,9 +24,6 @@ from ._records import (
     TimeBudget,
     get_stopping_rule,
 )
-from ._records import describe_goal as describe_goal
-from ._records import find_widest as find_widest
-from ._records import read_goal as read_goal
 from ._run import Run
 
 __all__ = [

@@ -275,7 +275,7 @@ class AuditGoal(StoppingRule):
     def start(self) -> Self:
         """Check the goal and reset the rule for a new loop."""
         super().start()
-        read_goal(self.until)
+        _read_goal(self.until)
         self.half_widths_: list[float] = []
         return self
 
@@ -286,12 +286,91 @@ class AuditGoal(StoppingRule):
                 "AuditGoal needs the run of a LabelingSession, session.run, got one "
                 "of a simulation, which has no audit."
             )
-        widest = find_widest(self.until, run.session)
+        widest = self.find_widest(run.session)
         self.half_widths_.append(math.inf if widest is None else widest.half_width)
-        return self.half_widths_[-1] <= read_goal(self.until)[2]
+        return self.half_widths_[-1] <= _read_goal(self.until)[2]
+
+    def find_widest(self, session: Any) -> Any:
+        """Return the estimate with the widest interval.
+
+        Parameters
+        ----------
+        session : skactive.LabelingSession
+            A session with an audit.
+
+        Returns
+        -------
+        estimate : skactive.estimation.MeanEstimate or None
+            None if there is no estimate yet.
+
+        Raises
+        ------
+        ValueError
+            If the session has no audit, labels numbers, or lacks the class.
+        """
+        what, label, _ = _read_goal(self.until)
+        if session.target == "regression":
+            raise ValueError(
+                "AuditGoal is for shares and scores of classes, got a session of "
+                "numbers."
+            )
+        if not session.has_audit:
+            raise ValueError(
+                "AuditGoal needs a session with an audit, a random sample of the pool. "
+                "Open it with audit_every=10, for one in ten."
+            )
+        names = {str(name) for name in session.classes or ()}
+        if label is not None and names and label not in names:
+            raise ValueError(
+                "'until' must name a class of the session, one of "
+                f"{sorted(names)}, got {label!r}."
+            )
+        is_single = len(set(map(str, session.labels.values()))) < 2
+        if not session.audited or (what != "shares" and is_single):
+            return None
+        if what == "shares":
+            estimates = session.prevalence().estimates.values()
+            return max(estimates, key=lambda estimate: estimate.half_width)
+        quality = session.quality()
+        if label is None:
+            return quality.accuracy if what == "accuracy" else quality.macro_f1
+        scores = {
+            str(name): class_quality.f1
+            for name, class_quality in quality.classes.items()
+        }
+        return scores.get(label)
+
+    def describe(self, estimate: Any, n_audited: int) -> str:
+        """Return a sentence on how far the goal is.
+
+        Parameters
+        ----------
+        estimate : skactive.estimation.MeanEstimate or None
+            What `find_widest` returned.
+        n_audited : int
+            Number of audited items.
+
+        Returns
+        -------
+        sentence : str
+            About how many more texts must be drawn at random.
+        """
+        what, label, wanted = _read_goal(self.until)
+        name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
+        name = name if label is None else f"F1 of {label}"
+        goal = f"{name} within {100 * wanted:g} points"
+        if estimate is None or estimate.value is None:
+            return f"goal: {goal}; too few texts drawn at random to tell"
+        if estimate.half_width <= wanted:
+            return f"goal reached: {goal}"
+        # The variance of n labels from a finite pool is in proportion to 1/n - least.
+        least = 1 / estimate.n_pool
+        inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2 + least
+        more = max(1, math.ceil(1 / inverse) - n_audited)
+        return f"about {more:,} more texts drawn at random: {goal}"
 
 
-def read_goal(until):
+def _read_goal(until):
     """Return what to estimate, the name of a class or None, and the half width."""
     pattern = r"(shares|accuracy|f1)(?::(.+))?:(\d+(?:\.\d+)?)"
     match = re.fullmatch(pattern, until, re.S)
@@ -302,56 +381,6 @@ def read_goal(until):
             f"the points to both sides, below 50; got {until!r}."
         )
     return what, label, float(points) / 100
-
-
-def find_widest(until, session):
-    """Return the MeanEstimate with the widest interval, or None without one."""
-    what, label, _ = read_goal(until)
-    if session.target == "regression":
-        raise ValueError(
-            "AuditGoal is for shares and scores of classes, got a session of numbers."
-        )
-    if not session.has_audit:
-        raise ValueError(
-            "AuditGoal needs a session with an audit, a random sample of the pool. "
-            "Open it with audit_every=10, for one in ten."
-        )
-    names = {str(name) for name in session.classes or ()}
-    if label is not None and names and label not in names:
-        raise ValueError(
-            f"'until' must name a class of the session, one of {sorted(names)}, got "
-            f"{label!r}."
-        )
-    is_single = len(set(map(str, session.labels.values()))) < 2
-    if not session.audited or (what != "shares" and is_single):
-        return None
-    if what == "shares":
-        estimates = session.prevalence().estimates.values()
-        return max(estimates, key=lambda estimate: estimate.half_width)
-    quality = session.quality()
-    if label is None:
-        return quality.accuracy if what == "accuracy" else quality.macro_f1
-    scores = {
-        str(name): class_quality.f1 for name, class_quality in quality.classes.items()
-    }
-    return scores.get(label)
-
-
-def describe_goal(until, estimate, n_audited):
-    """Return a sentence on how far the goal is, for the result of `find_widest`."""
-    what, label, wanted = read_goal(until)
-    name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
-    name = name if label is None else f"F1 of {label}"
-    goal = f"{name} within {100 * wanted:g} points"
-    if estimate is None or estimate.value is None:
-        return f"goal: {goal}; too few texts drawn at random to tell"
-    if estimate.half_width <= wanted:
-        return f"goal reached: {goal}"
-    # Of n labels from a finite pool, the variance is in proportion to 1 / n - least.
-    least = 1 / estimate.n_pool
-    inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2 + least
-    more = max(1, math.ceil(1 / inverse) - n_audited)
-    return f"about {more:,} more texts drawn at random: {goal}"
 
 
 RULES: dict[str, type[StoppingRule]] = {

@@ -12,13 +12,8 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner, LabelingSession
 from skactive.estimation import MeanEstimate
 from skactive.simulation import Run
-from skactive.stopping import (
-    AuditGoal,
-    LabelBudget,
-    describe_goal,
-    find_widest,
-    read_goal,
-)
+from skactive.stopping import AuditGoal, LabelBudget
+from skactive.stopping._records import _read_goal
 
 N = 300
 NAMES = np.array(["bug", "praise"])[np.random.default_rng(0).integers(2, size=N)]
@@ -83,18 +78,19 @@ def test_a_score_is_that_of_the_session(open_session, goal, find):
 def test_labels_of_one_class_reach_no_goal_of_a_score(open_session):
     session = open_session(classes=["bug", "praise"])
     label(session, lambda id: "bug")
-    assert find_widest("f1:bug:40", session) is None
+    assert AuditGoal("f1:bug:40").find_widest(session) is None
 
 
 def test_several_classes_per_text_have_goals(open_session):
     session = open_session(OneVsRestClassifier(LogisticRegression()), multi_label=True)
     for _ in range(4):
         label(session, lambda id: [str(NAMES[id])] + ["odd"] * (id % 2))
-    found = find_widest("shares:5", session)
+    found = AuditGoal("shares:5").find_widest(session)
     assert found == max(
         session.prevalence().estimates.values(), key=lambda x: x.half_width
     )
-    assert find_widest("f1:odd:5", session) == session.quality().classes["odd"].f1
+    f1 = session.quality().classes["odd"].f1
+    assert AuditGoal("f1:odd:5").find_widest(session) == f1
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_a_goal_has_a_form(goal):
 
 
 def test_a_name_can_have_colons():
-    assert read_goal("f1:a:b:2.5") == ("f1", "a:b", 0.025)
+    assert _read_goal("f1:a:b:2.5") == ("f1", "a:b", 0.025)
 
 
 def test_a_goal_needs_an_audit_and_classes(open_session):
@@ -114,18 +110,18 @@ def test_a_goal_needs_an_audit_and_classes(open_session):
         AuditGoal("shares:3").check(Run([{"queried": [0]}]), None, TEXTS)
     session = open_session(classes=["bug", "praise"], audit_every=None)
     with pytest.raises(ValueError, match="needs a session with an audit"):
-        find_widest("shares:3", session)
+        AuditGoal("shares:3").find_widest(session)
 
 
 def test_a_goal_names_a_class_of_the_session(open_session):
     session = open_session(classes=["bug", "praise"])
     with pytest.raises(ValueError, match=r"one of \['bug', 'praise'\], got 'bugs'"):
-        find_widest("f1:bugs:3", session)
+        AuditGoal("f1:bugs:3").find_widest(session)
 
 
 def test_numbers_have_no_goal(open_session):
     with pytest.raises(ValueError, match="scores of classes, got a session of"):
-        find_widest("shares:3", open_session(Ridge()))
+        AuditGoal("shares:3").find_widest(open_session(Ridge()))
 
 
 @pytest.mark.parametrize(("n", "n_pool"), [(40, 2000), (150, 400), (400, 100_000)])
@@ -139,8 +135,8 @@ def test_the_labels_that_are_missing_are_those_of_the_variance(n, n_pool):
     width = half_width(n)
     found = MeanEstimate(0.3, (0.3 - width, 0.3 + width), n, n_pool)
     expected = f"about {wanted - n:,} more texts drawn at random: accuracy within 3 poi"
-    assert describe_goal("accuracy:3", found, n).startswith(expected)
-    assert describe_goal("f1:bug:40", found, n) == (
+    assert AuditGoal("accuracy:3").describe(found, n).startswith(expected)
+    assert AuditGoal("f1:bug:40").describe(found, n) == (
         "goal reached: F1 of bug within 40 points"
     )
-    assert "too few texts" in describe_goal("f1:5", None, 0)
+    assert "too few texts" in AuditGoal("f1:5").describe(None, 0)
