@@ -10,9 +10,9 @@ from .._storage._outputs import write_own
 from ..bert import BertFeatures
 from ..datasets import open_pool
 from ..features import StaticFeatures
-from ..labeling import make_folder, plain_folder
+from ..project import make_folder, plain_folder
+from ..project._settings import one_or_several, say
 from ..semi_supervised import packaged_model
-from ._model import one_or_several, say
 
 _ABOUT = "encoder.json"
 

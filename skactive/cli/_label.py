@@ -11,13 +11,10 @@ from pathlib import Path
 
 from .._tables._labels import JOIN
 from .._utils._format import report_progress
-from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
-from ..session import LockedError, read_manifest
-from ..stopping import read_goal
-from ._annotate import CACHE, make_machine, read_classes, say_cost
-from ._encode import add_encoder
-from ._ending import LABELS, PREDICTIONS, SAVING, Ending
-from ._model import (
+from ..labeling import StartDesk, run_prompt
+from ..project import Project, recall_choice, show
+from ..project._ending import LABELS, PREDICTIONS, SAVING, Ending
+from ..project._settings import (
     ModelSettings,
     encoder_options,
     make_learner,
@@ -25,6 +22,10 @@ from ._model import (
     say,
     train_final,
 )
+from ..session import LockedError, read_manifest
+from ..stopping import read_goal
+from ._annotate import CACHE, make_machine, read_classes, say_cost
+from ._encode import add_encoder
 from ._parser import NEEDED, make_parser
 
 _NO_CLASSES = (

@@ -7,12 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .._storage._files import write_atomic
-from ..labeling import Project, save_model
 from ..labeling._label_studio._bridge import Bridge, count, report
 from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
+from ..project import Project, save_model
+from ..project._settings import (
+    ModelSettings,
+    make_learner,
+    one_or_several,
+    say,
+    train_final,
+)
 from ..registry import get_strategy
-from ._model import ModelSettings, make_learner, one_or_several, say, train_final
 
 
 def run_create(url, token_env, file, text, label, classes, multi_label, title):

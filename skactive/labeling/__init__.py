@@ -12,22 +12,12 @@ _HOME = {
     "Desk": ".session",
     "LabelingWidget": "_widget",
     "serve": "_server",
-    "PredictionServer": "_prediction_server",
-    "Project": "_project",
     "StartDesk": "_start",
     "open_page": "_server",
     "find_page": "_server",
-    "recall_choice": "_record",
-    "save_model": "_project",
     "run_prompt": "_prompt",
     "recall_address": "_server",
     "remember_address": "_server",
-    "PREDICTED": "_record",
-    "make_folder": "_record",
-    "plain_folder": "_record",
-    "show": "_record",
-    "write_output": "_record",
-    "write_predictions": "_table",
 }
 
 __all__ = ["Desk", "LabelingWidget", "serve"]

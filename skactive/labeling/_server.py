@@ -18,9 +18,7 @@ from urllib.request import ProxyHandler, build_opener
 from .._storage._files import write_atomic
 from .._utils._repeatable import pause_background, start_daemon
 from .._utils._sklearn import check_bool
-from ..session import Desk
-from ._calls import call
-from ._http import (
+from ..serving._http import (
     LOCALHOST,
     MAX_BODY,
     Guard,
@@ -31,6 +29,8 @@ from ._http import (
     read_json,
     respond,
 )
+from ..session import Desk
+from ._calls import call
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split

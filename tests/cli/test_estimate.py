@@ -10,9 +10,9 @@ import skactive
 from skactive._tables._writer import write_table
 from skactive.cli import main
 from skactive.cli._label import LabelSettings
-from skactive.cli._model import make_learner
 from skactive.cli._parser import make_parser
 from skactive.estimation import estimate_mean, estimate_prevalence, plan_labels
+from skactive.project._settings import make_learner
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from skactive._tables._writer import write_table
 from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.cli._label import read_classes
-from skactive.labeling._project import Project
 from skactive.labeling._server import LabelingServer, remember_address
 from skactive.persistence import load
+from skactive.project._project import Project
 from skactive.session import read_labels
 from skactive.session._models import Models
 
@@ -471,7 +471,7 @@ def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
     def fail(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("skactive.labeling._result.write_table", fail)
+    monkeypatch.setattr("skactive.project._result.write_table", fail)
     status, shown = label(*[_answer] * 4)
     assert status == 1
     assert any(line.startswith("the table is not written: ") for line in shown)
@@ -523,8 +523,10 @@ def test_a_fine_tuning_that_was_stopped_runs_the_next_time(label, monkeypatch):
 
     asked = []
     for lines in ([_answer] * 4, []):  # nothing is new the second time
-        monkeypatch.setattr("skactive.cli._model._pays", lambda *args: True)
-        monkeypatch.setattr("skactive.cli._model.make_final_classifier", interrupt)
+        monkeypatch.setattr("skactive.project._settings._pays", lambda *args: True)
+        monkeypatch.setattr(
+            "skactive.project._settings.make_final_classifier", interrupt
+        )
         _, shown = label(*lines)
         assert "stopped; the model of the session is kept" in shown
     assert len(asked) == 2
@@ -770,7 +772,7 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.cli._model._LEAST_OF_SEVERAL", 10)
+    monkeypatch.setattr("skactive.project._settings._LEAST_OF_SEVERAL", 10)
     names = ["good", "new", "red"]
     run = {"file": several("columns", 30), "columns": ("text", names)}
     status, _ = label(_answer_several, **run)

@@ -12,9 +12,9 @@ import pytest
 from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
 from skactive.cli import _label, main
-from skactive.cli._ending import Ending
 from skactive.cli._label import LabelSettings
 from skactive.labeling import find_page
+from skactive.project._ending import Ending
 from skactive.session import Estimate, read_manifest
 
 GOOD = {"good": "worth seeing", "bad": ""}

@@ -32,7 +32,7 @@ def make_model(settings, folder):
 def server(monkeypatch):
     """Return a server and its URL; the classifier is one of words."""
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", f"legacy-{ANN}")
-    monkeypatch.setattr("skactive.cli._model.make_model", make_model)
+    monkeypatch.setattr("skactive.project._settings.make_model", make_model)
     server = FakeLabelStudio(ANN)
     with server.serve() as server.url:
         yield server

@@ -190,7 +190,7 @@ def test_a_folder_without_features_names_the_command(folder, options, capsys):
 
 def test_texts_are_read_in_parts(encode, label, folder, tmp_path, monkeypatch):
     encode(folder)
-    monkeypatch.setattr("skactive.labeling._project.ROWS", 4)
+    monkeypatch.setattr("skactive.project._project.ROWS", 4)
     sizes, read = [], TextFile.read_texts
 
     def spy(self, rows):

@@ -8,9 +8,9 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from skactive._tables._writer import write_table
-from skactive.labeling._project import Project
 from skactive.labeling._server import PAGE, LabelingServer
 from skactive.labeling._start import StartDesk
+from skactive.project._project import Project
 
 from ._helpers import TOKEN, Page, find_violations
 

@@ -17,9 +17,8 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from skactive.labeling import Desk, _http, _server, serve
+from skactive.labeling import Desk, _server, serve
 from skactive.labeling._calls import METHODS, call
-from skactive.labeling._http import bind
 from skactive.labeling._server import (
     MAX_BODY,
     LabelingServer,
@@ -27,6 +26,8 @@ from skactive.labeling._server import (
     recall_address,
     remember_address,
 )
+from skactive.serving import _http
+from skactive.serving._http import bind
 
 from .._utils._hostile import KINDS, serve_badly
 
@@ -177,7 +178,7 @@ def test_long_addresses_and_headers_are_refused(server, path, headers):
 
 _FULL_SERVER = """
 import resource
-from skactive.labeling._http import HttpServer, bind, make_app
+from skactive.serving._http import HttpServer, bind, make_app
 
 server = HttpServer(make_app([]), bind(None))
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .._http import HOSTS, HttpServer, bind, is_named, make_app, read_json, respond
+from ...serving._http import (
+    HOSTS,
+    HttpServer,
+    bind,
+    is_named,
+    make_app,
+    read_json,
+    respond,
+)
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split

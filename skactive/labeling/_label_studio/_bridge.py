@@ -16,6 +16,7 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
 from ..._utils._labels import predict_labels
+from ...project._project import AUDIT_EVERY
 from ...session import (
     LabelingSession,
     Mirrored,
@@ -23,7 +24,6 @@ from ...session import (
     mirror,
     read_labels,
 )
-from .._project import AUDIT_EVERY
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner
 from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
-from skactive.labeling._project import Project
+from skactive.project._project import Project
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(12)]
 

@@ -21,8 +21,8 @@ from skactive import (
 from skactive._storage._files import LockedError
 from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
-from skactive.labeling._project import Project, save_model
-from skactive.labeling._record import RECORD
+from skactive.project._project import Project, save_model
+from skactive.project._record import RECORD
 
 COLUMNS = {
     "id": [f"k{i}" for i in range(12)],

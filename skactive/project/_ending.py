@@ -4,10 +4,10 @@ import time
 import warnings
 from contextlib import suppress
 
+from ..cli._parser import say
 from ..estimation import MeanEstimate
-from ..labeling import show
 from ..session import describe_accuracy
-from ._parser import say
+from ._record import show
 
 LABELS, FEATURES = "Writing the labels", "Reading the texts"
 PREDICTIONS, SAVING = "Predicting the other texts", "Saving the model"

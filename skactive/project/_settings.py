@@ -11,6 +11,7 @@ from .._encoders._pretrained import open_checkpoint
 from .._tables._labels import to_indicator
 from .._utils._labels import list_classes
 from ..bert import BertFeatures
+from ..cli._parser import say
 from ..features import PrecomputedFeatures
 from ..learner import ActiveLearner
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
@@ -21,7 +22,6 @@ from ..semi_supervised import (
     make_text_classifier,
     packaged_model,
 )
-from ._parser import say
 
 # Fine-tuning was measured with so few classes, and pays from about so many labels.
 _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
