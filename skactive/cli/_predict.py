@@ -12,7 +12,9 @@ from .._tables._reader import Column, read_cells
 from .._tables._writer import WRITERS, escape, free_name, write_table
 from .._utils._format import find_certainty, list_best
 from ..project import PREDICTED, write_output
-from ._parser import NEEDED, say
+from ._parser import say
+
+_TARGETS = ("single-label", "multi-label", "regression")
 
 
 def run_predict(model, file, text, out):
@@ -183,5 +185,8 @@ def _is_about(about):
     separator = about.get("separator")
     is_one = target == "multi-label" or classes is None
     return (
-        are_names and is_one and target in NEEDED and isinstance(separator, str | None)
+        are_names
+        and is_one
+        and target in _TARGETS
+        and isinstance(separator, str | None)
     )

@@ -17,11 +17,10 @@ from ..bert import BertFeatures
 from ..datasets import load_docstrings, load_table
 from ..learner import ActiveLearner
 from ..plotting import import_figure, write_report
-from ..project._settings import encoder_options, one_or_several, say
 from ..registry import get_strategy
 from ..semi_supervised import make_text_classifier, packaged_model
 from ..simulation import OtherSettingsError, run_experiment
-from ._parser import UsageError
+from ._parser import UsageError, encoder_options, one_or_several, say
 
 _SCORING = {
     "single-label": ["accuracy", "f1_macro"],

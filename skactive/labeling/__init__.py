@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..session import Desk
 
-# The front ends are imported when they are used, since their packages are extras. The
-# command line uses the names that are not in `__all__`.
+# The front ends are imported when they are used, since their packages are extras.
 _HOME = {
     "Desk": ".session",
     "LabelingWidget": "_widget",
-    "serve": "_server",
-    "StartDesk": "_start",
-    "open_page": "_server",
-    "find_page": "_server",
     "run_prompt": "_prompt",
-    "recall_address": "_server",
-    "remember_address": "_server",
+    "serve": "_server",
 }
 
-__all__ = ["Desk", "LabelingWidget", "serve"]
+__all__ = ["Desk", "LabelingWidget", "run_prompt", "serve"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,21 +1,31 @@
-"""A table that people label: its questions, settings, session and results."""
+"""A table that people label: its questions, settings, session and results.
+
+The commands use the names that are not in `__all__`.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._project import Project
+    from ._settings import ProjectSettings
 
 _HOME = {
     "Project": "_project",
-    "save_model": "_project",
-    "recall_choice": "_record",
+    "ProjectSettings": "_settings",
+    "AUDIT_EVERY": "_project",
     "PREDICTED": "_record",
+    "Trainer": "_model",
+    "find_about": "_model",
+    "make_encoder": "_model",
     "make_folder": "_record",
     "plain_folder": "_record",
-    "show": "_record",
+    "say_cost": "_settings",
     "write_output": "_record",
     "write_predictions": "_table",
 }
 
-__all__ = ["Project"]
+__all__ = ["Project", "ProjectSettings"]
 
 
 def __getattr__(name: str) -> Any:

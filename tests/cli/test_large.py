@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from skactive._storage._text_file import TextFile
 from skactive._tables._writer import write_table
 from skactive.cli import main
-from skactive.cli._encode import add_encoder
 from skactive.features import PrecomputedFeatures
+from skactive.project._model import add_encoder
 from skactive.session import read_labels
 
 from ._helpers import override
