@@ -43,7 +43,7 @@ def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **option
 
 
 def _label(project, terminal, port, open_browser):
-    """Label by the page or in the terminal, and print what came out."""
+    """Label by the page or in the terminal, and print the result."""
     project.command = name_command(project, terminal)
     try:
         if terminal:

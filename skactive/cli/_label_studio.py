@@ -26,7 +26,7 @@ def run_create(url, token_env, file, text, label, classes, multi_label, title):
     for message in project.messages if label else ():
         say(message)
     with _connect(url, token_env) as client:
-        about = client.create_project(title or project.path.stem, config)
+        about = client.create_project(title or project.file_.stem, config)
         number = about["id"]
         question = read_question(about["label_config"])
         rest = _list_rest(project.table, {*text, label})

@@ -36,7 +36,7 @@ class StartDesk:
         kinds = _KINDS if project.target == "single-label" else [project.target]
         samples = project.texts[:_N_SAMPLES]
         return {
-            "source": project.path.name,
+            "source": project.file_.name,
             "annotator": annotator,
             "version": self.version(),
             "seq": -1,

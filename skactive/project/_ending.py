@@ -30,7 +30,7 @@ class Ending:
         self._project, self._command = project, command
         self._steps, self._since, self._share = [], 0.0, None
         n_labeled = len(project.session.labels)
-        self._result = {"source": project.path.name, "n_labeled": n_labeled}
+        self._result = {"source": project.file_.name, "n_labeled": n_labeled}
 
     def run(self):
         """Write the labels, train, write the predictions, and save the model.

@@ -197,7 +197,7 @@ class Project(ProjectSettings):
     def table(self) -> Any:
         """The rows that have a text, and the columns of labels."""
         # As they are read: rows that come later belong to the next time.
-        files = find_files(self.path)[0] if self.path.is_dir() else [self.path]
+        files = find_files(self.file_)[0] if self.file_.is_dir() else [self.file_]
         states = [file.stat() for file in files if file.exists()]
         self._states = [(state.st_size, state.st_mtime_ns) for state in states]
         return (LargeTable if self.is_large else Table)(self)
@@ -218,7 +218,7 @@ class Project(ProjectSettings):
         # All columns of labels share the texts that `skactive encode` read.
         is_shared = self.folder is None or not self.is_large
         return self.table.open_texts(
-            plain_folder(self.path) if is_shared else self.folder_
+            plain_folder(self.file_) if is_shared else self.folder_
         )
 
     @cached_property
@@ -230,7 +230,7 @@ class Project(ProjectSettings):
     def _columns(self):
         """What the folder is for, a dict that is kept in it."""
         return {
-            "file": self.path.name,
+            "file": self.file_.name,
             "text": [self.text] if isinstance(self.text, str) else list(self.text),
             "label": self.table.labels,
             "id": self.id,
@@ -241,7 +241,7 @@ class Project(ProjectSettings):
     @cached_property
     def folder_(self) -> Path:
         """The absolute folder, which is new or of a project of these columns."""
-        return find_folder(self.path, self._columns, self.folder)
+        return find_folder(self.file_, self._columns, self.folder)
 
     @cached_property
     def _trainer(self):
@@ -268,7 +268,7 @@ class Project(ProjectSettings):
             screen of the page, unless the parameters name them.
         """
         labels = [self.label] if isinstance(self.label, str) else list(self.label)
-        chosen = recall_choice(self.path, labels, self.folder)
+        chosen = recall_choice(self.file_, labels, self.folder)
         names = {"n_labels"} if self.n_labels is None else set()
         if self.separator is None and not self.regression:
             names |= {"separator", "regression"}
@@ -369,7 +369,7 @@ class Project(ProjectSettings):
         self._open_session(learner, None if is_resumed else classes)
         if is_resumed and names is not None:
             self.messages.extend(add_classes(self.session, names))
-        if suggested:
+        if self.suggest and suggested:
             labels = map(suggested.get, range(len(self.texts)))
             machine = ColumnAnnotator(self.texts, list(labels), name=self.suggest)
             self.session.annotate(machine)
@@ -385,7 +385,7 @@ class Project(ProjectSettings):
             n_labels=self.n_labels,
             until=self.until,
             descriptions=descriptions,
-            source=self.path.name,
+            source=self.file_.name,
             check_words=self.check_words,
             given=self.given.values(),
             columns=self.find_columns,
@@ -428,7 +428,7 @@ class Project(ProjectSettings):
 
     def make_folder(self) -> None:
         """Make the folder, so that the address of the page can be kept there."""
-        make_folder(self.folder_, self.path)
+        make_folder(self.folder_, self.file_)
 
     def _can_be_described(self, classes):
         """Whether the model of a session learns from the names of classes as well."""
@@ -475,13 +475,13 @@ class Project(ProjectSettings):
             )
         except PoolChangedError as exc:
             raise ValueError(
-                f"{str(self.path)!r} must hold the labeled texts of "
+                f"{str(self.file_)!r} must hold the labeled texts of "
                 f"{show(self.folder_)} as they were: {exc.fault}. Restore these texts, "
                 "or use folder=NEW."
             ) from exc
         finally:
             lock.release()
-        if self.folder_ != plain_folder(self.path):
+        if self.folder_ != plain_folder(self.file_):
             self.messages.append(
                 f"the answers are in {show(self.folder_)}; the labeled table will be "
                 f"{self.output}"
@@ -510,17 +510,17 @@ class Project(ProjectSettings):
     @property
     def output(self) -> Path:
         """The file of the labeled table, next to the input."""
-        name, stem = self.folder_.name.removesuffix(".skactive"), self.path.stem
-        places = [self.folder_.parent, plain_folder(self.path).parent]
+        name, stem = self.folder_.name.removesuffix(".skactive"), self.file_.stem
+        places = [self.folder_.parent, plain_folder(self.file_).parent]
         is_ours = len(set(map(os.path.realpath, places))) == 1
         is_ours &= self.folder_.name.startswith(f"{stem}.")
         is_ours &= self.folder_.name.endswith(".skactive")
         name = name if is_ours else f"{stem}.{name}"
-        return self.path.with_name(f"{name}.labeled{self.table.suffix}")
+        return self.file_.with_name(f"{name}.labeled{self.table.suffix}")
 
     def _write_output(self, write):
         """Write the labeled table by `write(path)`, as JSONL if it cannot be held."""
-        mode = find_mode(self.path)
+        mode = find_mode(self.file_)
         try:
             message = write_output(self.folder_, LABELED, self.output, write, mode)
         except ValueError as exc:
@@ -654,8 +654,8 @@ class Project(ProjectSettings):
         features = self.features and str(Path(self.features).expanduser())
         options = {name: getattr(self, name) for name in _OF_THE_MODEL}
         options |= {"target": self.target, "fine_tune": self.fine_tuning}
-        options = sorted({**options, "features": features}.items())
-        return make_stamp(self._states, self.session, [self._columns, options])
+        items = sorted({**options, "features": features}.items())
+        return make_stamp(self._states, self.session, [self._columns, items])
 
     def is_current(self, stamp: str) -> bool:
         """Whether the table and the model were written for a stamp."""

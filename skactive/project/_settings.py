@@ -57,14 +57,14 @@ class ProjectSettings:
     max_tokens: int | None = None
 
     @property
-    def path(self) -> Path:
+    def file_(self) -> Path:
         """The file of the table."""
         return Path(self.file).expanduser()
 
     @property
     def is_large(self) -> bool:
         """Whether the texts stay in their files."""
-        return self.features is not None or self.path.is_dir()
+        return self.features is not None or self.file_.is_dir()
 
     def check(self) -> None:
         """Raise a ValueError for settings that do not fit together."""
@@ -95,14 +95,14 @@ class ProjectSettings:
         `described` is a dict of class to a dict with "description" and "examples".
         """
         self.check_machine()
-        if len(described) < 2:
+        if self.machine is None or len(described) < 2:
             raise ValueError(
                 "'machine' must be None without classes to choose from, got "
                 f"{self.machine!r}. Name them with classes=."
             )
         return ChatAnnotator(
-            self.machine,
-            self.machine_model,
+            str(self.machine),
+            str(self.machine_model),
             {name: x.get("description", "") for name, x in described.items()},
             examples=[
                 (text, name)

@@ -50,7 +50,7 @@ class Table:
     fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
     def __init__(self, settings):
-        self.path, text, label = settings.path, settings.text, settings.label
+        self.path, text, label = settings.file_, settings.text, settings.label
         self._names = [text] if isinstance(text, str) else list(text)
         self.labels = [label] if isinstance(label, str) else list(label)
         self.label = label if isinstance(label, str) else self.labels

@@ -256,9 +256,9 @@ class HttpServer:
             server_header=False,
             timeout_graceful_shutdown=10,
         )
-        config.most_waiting = most_waiting
+        config.most_waiting = most_waiting  # type: ignore[attr-defined]
         self._server = _Server(config)
-        self._thread = None
+        self._thread: threading.Thread | None = None
 
     # What handlers of requests use.
     read_json, respond = staticmethod(read_json), staticmethod(respond)

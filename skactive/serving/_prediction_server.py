@@ -100,12 +100,13 @@ class PredictionServer(HttpServer):
     ) -> None:
         self._predict, self._token = predict, check_token(token)
         self._n_columns, self._check_rows = n_columns, check_rows
-        self._jobs, self._lock = deque(), anyio.Lock()
+        self._jobs: deque[Job] = deque()
+        self._lock = anyio.Lock()
         routes = [
             Route("/health", self._answer_health),
             Route("/predict", self._answer_predict, methods=["POST"]),
         ]
-        options = {"host": host, "port": port, "most_waiting": 200}
+        options: dict[str, Any] = {"host": host, "port": port, "most_waiting": 200}
         super().__init__(routes, self._has_token, **options)
         self.url = f"http://{host}:{self.port}"
 

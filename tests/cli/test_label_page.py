@@ -275,7 +275,7 @@ def test_a_failure_in_the_end_is_shown(label, monkeypatch):
 
 def test_the_steps_of_the_end_and_how_far_they_are():
     class Project:
-        path = Path("films.csv")
+        file_ = Path("films.csv")
 
         class session:
             labels = {1: "a"}
@@ -319,7 +319,7 @@ def test_the_accuracy_is_only_said_of_texts_drawn_at_random(caplog):
     caplog.set_level("INFO", "skactive.project")
 
     class Project:
-        path, counts = Path("films.csv"), []
+        file_, counts = Path("films.csv"), []
 
         class session:
             labels = {1: "a"}

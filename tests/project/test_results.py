@@ -314,8 +314,8 @@ def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
     project.session.tell(4, "p", unasked=True, annotator="a\tb\x07\ud800")
     project.write()
     assert project.output.name == "t.labeled.jsonl"
-    assert not project.output.with_suffix(project.path.suffix).exists()
-    assert f"{project.output.stem}{project.path.suffix} is not written" in " ".join(
+    assert not project.output.with_suffix(project.file_.suffix).exists()
+    assert f"{project.output.stem}{project.file_.suffix} is not written" in " ".join(
         project.messages
     )
     out, _, _ = read_cells(project.output)
