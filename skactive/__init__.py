@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .learner import ActiveLearner
     from .persistence import export_onnx, load, save
+    from .project import Project
     from .registry import get_strategy, get_strategy_names
     from .semi_supervised import (
         AveragedClassifier,
@@ -26,6 +27,7 @@ __version__ = "0.2.0"
 _HOME = {
     "ActiveLearner": "learner",
     "LabelingSession": "session",
+    "Project": "project",
     "export_onnx": "persistence",
     "get_strategy": "registry",
     "get_strategy_names": "registry",
@@ -53,9 +55,11 @@ _SUBMODULES = (
     "persistence",
     "plotting",
     "posterior",
+    "project",
     "registry",
     "runtime",
     "semi_supervised",
+    "serving",
     "session",
     "simulation",
     "stopping",
@@ -69,6 +73,7 @@ __all__ = [
     "AveragedClassifier",
     "ClassDescriptions",
     "LabelingSession",
+    "Project",
     "__version__",
     "export_onnx",
     "get_strategy",

@@ -73,8 +73,8 @@ def refuse_fractions(labels, column, path):
     if len(fractions) > _MOST_FRACTIONS:
         raise ValueError(
             f"column {column!r} of {str(path)!r} must hold classes, got "
-            f"{len(fractions)} different numbers with fractions. Pass --regression to "
-            "predict numbers."
+            f"{len(fractions)} different numbers with fractions. Pass regression=True "
+            "to predict numbers."
         )
 
 

@@ -9,11 +9,9 @@ from .._tables._formats import find_dialect, is_untyped
 from .._tables._labels import LabelCells
 from .._tables._reader import read_cells
 from .._tables._writer import escape, free_name, write_table
-from ..annotators import ChatAnnotator
+from ..project import ProjectSettings, say_cost
 from ._parser import say
 from ._predict import find_out
-
-CACHE = "machine.jsonl"  # in the folder of a table
 
 
 def run_annotate(file, text, out, separator, classes, classes_file, **options):
@@ -30,19 +28,10 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
     rows = [i for i, cells in enumerate(parts) if all(cells)]
     texts = [parts[i] if len(text) > 1 else parts[i][0] for i in rows]
     folder, mode = source.with_suffix(".skactive"), find_mode(source)
-    about = {name: {} for name in classes or ()}
-    if classes_file is not None:
-        about = read_classes(classes_file)
-        about = {
-            name: x if isinstance(x, dict) else {"description": x}
-            for name, x in about.items()
-        }
-    if len(about) < 2:
-        raise ValueError("argument --classes: name the classes, or a --classes-file.")
-    options |= {"about": about, "multi_label": bool(separator)}
-    machine = make_machine(folder / CACHE, **options)
+    classes = _describe(classes, classes_file)
+    machine = _make_machine(classes, folder, multi_label=bool(separator), **options)
     say_cost(machine, texts)
-    make_private_folder(folder, mode, CACHE)
+    make_private_folder(folder, mode, "machine.jsonl")
     try:
         answers = machine.annotate(texts)
     except OSError as exc:
@@ -67,39 +56,26 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
     return 0
 
 
-def make_machine(
-    cache, *, about, machine, machine_model, machine_name=None, codebook=None, **more
-):
-    """Return the ChatAnnotator of the options of a command.
+def _describe(classes, classes_file):
+    """Return what describes each class, dict of name to dict."""
+    described = {name: {} for name in classes or ()}
+    if classes_file is not None:
+        described = {
+            name: about if isinstance(about, dict) else {"description": about}
+            for name, about in read_classes(classes_file).items()
+        }
+    if len(described) < 2:
+        raise ValueError("argument --classes: name the classes, or a --classes-file.")
+    return described
 
-    `about` is a dict of class to "description" and "examples".
-    """
-    if machine_model is None or machine is None:
-        raise ValueError(
-            "argument --machine: --machine URL and --machine-model NAME belong "
-            "together. Give both."
-        )
+
+def _make_machine(classes, folder, *, codebook, machine_name, n_jobs, **options):
+    """Return the ChatAnnotator of the options of the command."""
     if codebook is not None:
         codebook = Path(codebook).expanduser().read_text(encoding="utf-8-sig")
-    return ChatAnnotator(
-        machine,
-        machine_model,
-        {name: x.get("description", "") for name, x in about.items()},
-        name=machine_name,
-        codebook=codebook,
-        examples=[(x, name) for name in about for x in about[name].get("examples", ())],
-        cache=cache,
-        **more,
-    )
-
-
-def say_cost(machine, texts):
-    """Print where texts go, and how many."""
-    cost = machine.estimate_cost(texts)
-    say(
-        f"{cost.n_requests:,} requests to {machine.host}, about {cost.n_tokens:,} "
-        f"tokens; {cost.n_cached:,} answers are kept from before"
-    )
+    more = {"name": machine_name, "codebook": codebook, "n_jobs": n_jobs}
+    more["multi_label"] = options.pop("multi_label")
+    return ProjectSettings("", **options).make_machine(classes, folder, **more)
 
 
 def read_classes(path):

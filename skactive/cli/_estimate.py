@@ -12,7 +12,7 @@ from .._tables._reader import read_cells
 from .._tables._writer import write_table
 from .._utils._labels import is_missing
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
-from ._label import open_begun
+from ..project import Project
 from ._parser import say
 from ._predict import refuse_table
 
@@ -81,16 +81,18 @@ def _estimate_project(file, label, regression, level, columns, about):
     is_begun |= about["folder"] is not None
     if not (text and is_begun) or columns["prediction"] or columns["sample"]:
         return None, None
-    about |= {"separator": columns["separator"], "show": group}
-    with open_begun(file, text, label, regression, **about) as project:
-        if project is None:
-            return None, None
+    shown = [group] if group else []
+    options = {"separator": columns["separator"], "show": shown, **about}
+    project = Project(file, text, label, regression=regression, **options).recall()
+    if not project.is_begun:
+        return None, None
+    with project:
         session, groups = project.session, None
         if group:
             groups = [project.find_columns(id)[group] for id in session.pool_ids]
         say("The sample is the audit of the session.")
-        found = session.prevalence(groups, **level)
-        return found, _describe_session(session)
+        shares = session.prevalence(groups, **level)
+        return shares, _describe_session(session)
 
 
 def _describe_session(session):

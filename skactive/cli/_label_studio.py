@@ -1,23 +1,19 @@
 """The commands `label-studio`: a session with Label Studio as its front end."""
 
-import json
 import math
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from .._storage._files import write_atomic
-from ..labeling import Project, save_model
 from ..labeling._label_studio._bridge import Bridge, count, report
 from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
-from ..registry import get_strategy
-from ._model import ModelSettings, make_learner, one_or_several, say, train_final
+from ..project import Project, ProjectSettings
+from ._parser import say
 
 
 def run_create(url, token_env, file, text, label, classes, multi_label, title):
     """Run the command `label-studio create`."""
-    project = Project(file, one_or_several(text), label or "label")
+    project = Project(file, text, label or "label")
     labels = project.given if label else {}
     given = [labels.get(i) for i in range(len(project.texts))]
     classes = classes or list(dict.fromkeys(labels.values()))
@@ -30,7 +26,7 @@ def run_create(url, token_env, file, text, label, classes, multi_label, title):
     for message in project.messages if label else ():
         say(message)
     with _connect(url, token_env) as client:
-        about = client.create_project(title or project.path.stem, config)
+        about = client.create_project(title or project.file_.stem, config)
         number = about["id"]
         question = read_question(about["label_config"])
         rest = _list_rest(project.table, {*text, label})
@@ -75,83 +71,41 @@ def _make_task(question, row, item, label, rest):
     return task
 
 
-_REMEMBERED = ("model", "prompt", "dimensions", "strategy")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BridgeSettings:
-    """The options of the commands that open a session."""
-
-    url: str
-    token_env: str
-    project: int
-    question: str | None
-    folder: str
-    model: str | None
-    max_length: int
-    prompt: str | None = None
-    dimensions: int | None = None
-    batch_size: int = 50
-    left: int | None = None
-    strategy: str | None = None
-    no_fine_tuning: bool = False
-
-    @contextmanager
-    def open(self):
-        """Open the session, and say what there is."""
-        if self.strategy:
-            get_strategy(self.strategy)  # checked before anything is made
-        with _connect(self.url, self.token_env) as client:
-            bridge = Bridge(
-                client,
-                self.project,
-                self.folder,
-                self._make_learner,
-                batch=self.batch_size,
-                left=self.left,
-                question=self.question,
-                say=say,
-            )
-            with bridge:
-                labels = count(len(bridge.session.labels), "labels")
-                say(f"{len(bridge.tasks):,} {bridge.question.items}, {labels} so far")
-                yield bridge
-
-    def _make_learner(self, folder, multi_label=False):
-        settings = self.describe_model(folder, multi_label)
-        learner = make_learner(settings, folder)
-        known = {name: getattr(settings, name) for name in _REMEMBERED}
-        known["strategy"] = settings.find_strategy()
-        write_atomic(folder / "options.json", json.dumps(known).encode())
-        return learner
-
-    def describe_model(self, folder, multi_label):
-        """Return the ModelSettings, those of the folder unless others are named."""
-        path, known = folder / "options.json", {"strategy": "uherding"}
-        if path.exists():
-            known = json.loads(path.read_text(encoding="utf-8"))
-        named = {name: getattr(self, name) for name in _REMEMBERED}
-        known |= {name: value for name, value in named.items() if value is not None}
-        return ModelSettings(
-            target="multi-label" if multi_label else "single-label",
-            max_length=self.max_length,
-            **{name: known.get(name) for name in _REMEMBERED},
-            fine_tune=not self.no_fine_tuning,
-        )
+@contextmanager
+def _open(
+    url,
+    token_env,
+    project,
+    question,
+    batch_size=50,
+    left=None,
+    no_fine_tuning=False,
+    **options,
+):
+    """Open the session of the options of a command, and say what there is."""
+    settings = ProjectSettings(url, fine_tuning=not no_fine_tuning, **options)
+    options = {"batch": batch_size, "left": left, "question": question}
+    with (
+        _connect(url, token_env) as client,
+        Bridge(client, project, settings, **options) as bridge,
+    ):
+        labels = count(len(bridge.session.labels), "labels")
+        say(f"{len(bridge.tasks):,} {bridge.question.items}, {labels} so far")
+        yield bridge
 
 
 def run_pull(**options):
     """Run the command `label-studio pull`."""
-    with BridgeSettings(**options).open() as bridge:
-        report(bridge.pull(), say)
+    with _open(**options) as bridge:
+        report(bridge.pull())
         _report(bridge)
         return 0
 
 
 def run_push(**options):
     """Run the command `label-studio push`."""
-    with BridgeSettings(**options).open() as bridge:
-        report(bridge.pull(), say)
+    with _open(**options) as bridge:
+        report(bridge.pull())
         say(f"{count(bridge.push(), 'texts')} in front")
         _report(bridge)
         return 0
@@ -159,10 +113,9 @@ def run_push(**options):
 
 def run_run(n_labels, interval, **options):
     """Run the command `label-studio run`."""
-    settings = BridgeSettings(**options)
-    with settings.open() as bridge:
+    with _open(**options) as bridge:
         try:
-            bridge.run(n_labels, interval=interval, say=say)
+            bridge.run(n_labels, interval=interval)
         except KeyboardInterrupt:
             say("stopped")
         except Exception:
@@ -170,7 +123,7 @@ def run_run(n_labels, interval, **options):
             raise
         finally:
             _report(bridge)
-            _train(settings, bridge)
+            bridge.train_final()
         return 0
 
 
@@ -182,7 +135,7 @@ def run_backend(host, port, auth_env, every, interval, **options):
         say(f"connect {url} in the settings of the project, under Model")
 
     auth = auth_env and _read_variable("--auth-env", auth_env)
-    with BridgeSettings(**options).open() as bridge:
+    with _open(**options) as bridge:
         try:
             serve_backend(
                 bridge,
@@ -192,7 +145,6 @@ def run_backend(host, port, auth_env, every, interval, **options):
                 announce=announce,
                 every=every,
                 interval=interval,
-                say=say,
             )
         finally:
             _report(bridge)
@@ -219,23 +171,3 @@ def _report(bridge):
     path, session = bridge.export(), bridge.session
     labels = count(len(session.labels), "labels")
     print(f"{path}: {labels}, {len(session.skipped):,} skipped")
-
-
-def _train(settings, bridge):
-    """Train and save a model for all labels, if there are two different ones."""
-    session, question = bridge.session, bridge.question
-    labels = session.labels
-    rest = [text for id, text in bridge.tasks.items() if id not in labels]
-    data = [bridge.tasks[id] for id in labels], [*labels.values()], rest
-    try:
-        described = settings.describe_model(bridge.folder, question.multiple)
-        model, classes, _ = train_final(described, session, bridge.folder, data)
-        if model is None:
-            say("no model yet: it needs labels of two classes")
-            return
-        about = {"text": list(question.keys), "label": question.name}
-        if question.multiple:
-            about |= {"target": "multi-label", "classes": classes, "separator": "|"}
-        say(f"the model is in {save_model(model, bridge.folder, about)}")
-    except KeyboardInterrupt:
-        say("stopped; the labels are written")

@@ -1,5 +1,6 @@
 """The entry point of the command line `skactive`."""
 
+import logging
 import re
 import signal
 import sys
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from ._parser import UsageError, make_parser
+from ._parser import UsageError, make_parser, say
 
 _REPORTED = (UsageError, ValueError, TypeError, OSError, ImportError, RuntimeError)
 
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     review,prediction,probability
     a good one,like,0.6667
     """
-    traceback = False
+    traceback, shown = False, {}
     out: Any = sys.stdout
     errors = out.errors if hasattr(out, "reconfigure") else None
     if errors:  # a character that the terminal lacks is replaced by a question mark
@@ -60,13 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser = make_parser()
         options = vars(parser.parse_args(argv))
         command, traceback = options.pop("run"), options.pop("traceback")
+        shown = options.pop("shown")
         if command is None:
             parser.print_help()
             return 0
         # Commands are imported when they run, so that --help needs no scikit-learn.
         module, function = command.split(":")
         run = getattr(import_module(f".{module}", __package__), function)
-        with interrupt_at_sigterm(), warnings.catch_warnings():
+        with interrupt_at_sigterm(), _print_log(shown), warnings.catch_warnings():
             warnings.showwarning = _WarningPrinter()
             # A class that no text has so far is usual at the start.
             warnings.filterwarnings("ignore", "Label (not )?[0-9]+ is present in all")
@@ -74,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _REPORTED as exc:
         if traceback:
             raise
-        print(f"skactive: error: {_one_line(exc)}", file=sys.stderr)
+        print(
+            f"skactive: error: {name_options(_one_line(exc), shown)}", file=sys.stderr
+        )
         return 2 if isinstance(exc, UsageError) else 1
     except KeyboardInterrupt as exc:
         hint = f"; {exc}" if str(exc) else ""
@@ -83,6 +87,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if errors:
             out.reconfigure(errors=errors)
+
+
+def name_options(message, shown):
+    """Return a message with the options of a command in place of its arguments.
+
+    `shown` is a dict of argument to option. An argument is named at the beginning, as
+    'folder', or in advice, as `folder=NEW` or `regression=True`.
+    """
+    start = re.match(r"'(\w+)' (?=must|needs|is )", message)
+    if start and start[1] in shown:
+        message = f"argument {shown[start[1]]}: {message[start.end() :]}"
+
+    def name(match):
+        option, value = shown.get(match[1]), match[2]
+        if option is None:
+            return match[0]
+        return option if value in ("", "True") else f"{option} {value}"
+
+    return re.sub(r"(?<![\w-])(\w+)=(True|[^\s=.;,)]*)", name, message)
+
+
+class _Printer(logging.Handler):
+    """Prints what a project logs; a share in the place of the last one."""
+
+    def __init__(self, shown):
+        super().__init__()
+        self._shown = shown
+
+    def emit(self, record):
+        if record.levelno > logging.DEBUG:
+            say(name_options(record.getMessage(), self._shown))
+        elif sys.stderr.isatty():
+            say(record.getMessage(), end="\r")
+
+
+@contextmanager
+def _print_log(shown):
+    log, printer = logging.getLogger("skactive.project"), _Printer(shown)
+    level = log.level
+    log.setLevel(logging.DEBUG)
+    log.addHandler(printer)
+    try:
+        yield
+    finally:
+        log.removeHandler(printer)
+        log.setLevel(level)
 
 
 def _one_line(exc):

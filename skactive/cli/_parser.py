@@ -11,13 +11,6 @@ _TABLE = Path(__file__).with_name("commands.toml")
 _ONE_OF = {"--classes", "--classes-file"}  # at most one may be named
 
 
-NEEDED = {
-    "single-label": "labels of two classes",
-    "multi-label": "two texts with different classes",
-    "regression": "two different numbers",
-}
-
-
 class UsageError(Exception):
     """An error in the command line."""
 
@@ -25,6 +18,17 @@ class UsageError(Exception):
 def say(message, end="\n"):
     """Print a message that is not the result."""
     print(message, file=sys.stderr, end=end, flush=True)
+
+
+def one_or_several(names):
+    """Return the name of one column, or a list of names."""
+    return names[0] if len(names) == 1 else names
+
+
+def encoder_options(settings):
+    """Return the parameters of `BertFeatures` that the options of a command name."""
+    names = ("max_length", "prompt", "dimensions")
+    return {name: getattr(settings, name) for name in names}
 
 
 class _Once(argparse.Action):
@@ -63,7 +67,7 @@ def make_parser():
     parser.add_argument(
         "--traceback", action="store_true", help="show where an error came from"
     )
-    parser.set_defaults(run=None)
+    parser.set_defaults(run=None, shown={})
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_commands(commands, table["commands"], table["shared"])
     return parser
@@ -75,7 +79,8 @@ def _add_commands(commands, table, shared):
         command = commands.add_parser(
             name, help=about["help"], description=about["description"]
         )
-        command.set_defaults(run=about.get("run"))
+        shown: dict[str, str] = {}
+        command.set_defaults(run=about.get("run"), shown=shown)
         if "actions" in about:
             actions = {"title": "actions", "metavar": "ACTION", "required": True}
             place = command.add_subparsers(**actions)
@@ -85,6 +90,10 @@ def _add_commands(commands, table, shared):
             place = command if is_own else command.add_argument_group(title)
             included = {x: shared[x] for x in options.pop("include", ())}
             _add_options(place, included | options)
+            # An error names an argument; a person typed an option.
+            for option, keywords in (included | options).items():
+                argument = option.lstrip("-").replace("-", "_")
+                shown[argument] = option if option[0] == "-" else keywords["metavar"]
 
 
 def _add_options(place, options):

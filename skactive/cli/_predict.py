@@ -11,8 +11,10 @@ from .._tables._formats import find_dialect, is_untyped
 from .._tables._reader import Column, read_cells
 from .._tables._writer import WRITERS, escape, free_name, write_table
 from .._utils._format import find_certainty, list_best
-from ..labeling import PREDICTED, write_output
-from ._parser import NEEDED, say
+from ..project import PREDICTED, write_output
+from ._parser import say
+
+_TARGETS = ("single-label", "multi-label", "regression")
 
 
 def run_predict(model, file, text, out):
@@ -81,7 +83,7 @@ def _predict_exported(model, X, n_top):
 def _predict_pool(predict, source, out, names, about):
     """Return the number of texts of a folder, and a function that predicts them."""
     from ..datasets import open_pool
-    from ..labeling import write_predictions
+    from ..project import write_predictions
 
     pool = open_pool(source, names if len(names) == 2 else names[0])
     return len(pool), lambda path: write_predictions(path, pool, predict)
@@ -183,5 +185,8 @@ def _is_about(about):
     separator = about.get("separator")
     is_one = target == "multi-label" or classes is None
     return (
-        are_names and is_one and target in NEEDED and isinstance(separator, str | None)
+        are_names
+        and is_one
+        and target in _TARGETS
+        and isinstance(separator, str | None)
     )

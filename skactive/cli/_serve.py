@@ -11,7 +11,7 @@ from ._predict import open_model
 
 def run_serve(model, host, port, token_env):
     """Run the command `serve`."""
-    from ..labeling import PredictionServer
+    from ..serving import PredictionServer
 
     token = os.environ.get(token_env, "").strip()
     if not token and host not in ("127.0.0.1", "localhost"):

@@ -20,8 +20,7 @@ from ..plotting import import_figure, write_report
 from ..registry import get_strategy
 from ..semi_supervised import make_text_classifier, packaged_model
 from ..simulation import OtherSettingsError, run_experiment
-from ._model import encoder_options, one_or_several, say
-from ._parser import UsageError
+from ._parser import UsageError, encoder_options, one_or_several, say
 
 _SCORING = {
     "single-label": ["accuracy", "f1_macro"],

@@ -2,6 +2,12 @@
 
 import math
 import time
+import warnings
+from contextlib import contextmanager, suppress
+
+from ..project import Project
+from ..session import Desk
+from ._address import find_page
 
 HELP = (
     "key or name: answer   Enter: accept the prediction   s: skip   u: undo   f: flag\n"
@@ -16,9 +22,65 @@ SEVERAL = (
 NUMBER = "Type a number to answer."
 
 
-def run_prompt(desk, client="prompt"):
-    """Label at a prompt until the person finishes."""
-    _Prompt(desk, client, input, print).run()
+def run_prompt(desk: Desk | Project) -> None:
+    """Label a desk, or a project, at a prompt until the person finishes.
+
+    Parameters
+    ----------
+    desk : Desk or Project
+        What to label. A desk stays open. A project is opened, finished and closed.
+
+    Raises
+    ------
+    RuntimeError
+        If another program serves the page of the project.
+
+    See Also
+    --------
+    skactive.labeling.serve : The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from unittest.mock import patch
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.labeling import Desk, run_prompt
+    >>> learner = ActiveLearner(LogisticRegression(), random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     session = LabelingSession(learner, ["a", "b"], folder, classes=["x", "y"])
+    ...     with session, Desk(session, source="") as desk:
+    ...         with patch("builtins.input", side_effect=["1", "q"]):
+    ...             with patch("builtins.print"):
+    ...                 run_prompt(desk)
+    ...         print(len(session.labels), "label")
+    1 label
+    """
+    if isinstance(desk, Desk):
+        return _Prompt(desk, "prompt", input, print).run()
+    project = desk
+    project.tell()
+    if (url := find_page(project.folder_)) is not None:
+        raise RuntimeError(
+            f"{project.file} is open at {url}. Use that page, or finish it first."
+        )
+    with project:
+        with _hold_warnings(), suppress(KeyboardInterrupt):
+            run_prompt(project.desk)
+        project.finish()
+
+
+@contextmanager
+def _hold_warnings():
+    """Show warnings at the end, so that none is printed into a prompt."""
+    show, held = warnings.showwarning, []
+    warnings.showwarning = lambda *warning: held.append(warning)
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
+        for warning in held:
+            show(*warning)
 
 
 class _Prompt:

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import logging
 import secrets
 import threading
 import time
@@ -9,28 +10,17 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, build_opener
 
-from .._storage._files import write_atomic
-from .._utils._repeatable import pause_background, start_daemon
+from .._utils._repeatable import pause_background
 from .._utils._sklearn import check_bool
+from ..project import Project
+from ..serving import HttpServer
 from ..session import Desk
+from ._address import find_page, recall_address, remember_address
 from ._calls import call
-from ._http import (
-    LOCALHOST,
-    MAX_BODY,
-    Guard,
-    HttpServer,
-    bind,
-    check_token,
-    make_app,
-    read_json,
-    respond,
-)
+from ._start import StartDesk
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
@@ -38,7 +28,8 @@ import anyio
 from starlette.responses import FileResponse, StreamingResponse
 from starlette.routing import Route
 
-_FIND_SECONDS = 5.0  # for a page that is served already
+LOG = logging.getLogger("skactive.project")
+MAX_BODY = 1_000_000  # of a call
 PAGE = Path(__file__).parent / "_page"
 FILES = {
     "": ("index.html", "text/html"),
@@ -60,14 +51,14 @@ class LabelingServer(HttpServer):
         self, desk: Desk, *, port: int | None = None, token: str | None = None
     ) -> None:
         self.desk = desk
-        self.token = secrets.token_urlsafe(16) if token is None else check_token(token)
+        made = secrets.token_urlsafe(16) if token is None else token
+        self.token = self.check_token(made)
         self.finished = False
         self._is_over, self._n_calls = threading.Event(), 0
         # Each page that is looked at waits for changes in a thread.
         self._waiting = anyio.CapacityLimiter(200)
-        guard = Guard(make_app(self._list_routes()), self._has_token)
-        super().__init__(guard, bind(port))
-        self.url = f"http://{LOCALHOST}:{self.port}/{self.token}/"
+        super().__init__(self._list_routes(), self._has_token, port=port)
+        self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
 
     def _has_token(self, scope, headers):
         """Whether the address of a request has the token."""
@@ -92,17 +83,17 @@ class LabelingServer(HttpServer):
         method = request.path_params["method"]
         if method in ("answer", "skip"):
             pause_background()
-        arguments = await read_json(request, MAX_BODY)
+        arguments = await self.read_json(request, MAX_BODY)
         if method == "finish":
             self.finished = True
             self._is_over.set()
-            return respond(200, None)
+            return self.respond(200, None)
         self._n_calls += 1
         try:
             if self._is_over.is_set():  # a page keeps its answer for the next time
-                return respond(503, {"error": "The session was finished."})
+                return self.respond(503, {"error": "The session was finished."})
             make = partial(call, self.desk, method, arguments)
-            return respond(*await anyio.to_thread.run_sync(make))
+            return self.respond(*await anyio.to_thread.run_sync(make))
         finally:
             self._n_calls -= 1
 
@@ -143,14 +134,14 @@ class LabelingServer(HttpServer):
 
 
 def serve(
-    desk: Desk,
+    desk: Desk | Project,
     *,
     port: int | None = None,
     open_browser: bool = True,
     token: str | None = None,
     announce: Callable[[str], Any] | None = None,
 ) -> bool:
-    """Show the page of a desk until it is finished.
+    """Show the page of a desk, or of a project, until it is finished.
 
     The page is for the people at this computer: it listens on 127.0.0.1, and its
     address holds a secret token. The button "Finish" of the page and Ctrl-C end it;
@@ -158,8 +149,11 @@ def serve(
 
     Parameters
     ----------
-    desk : Desk
-        What to label. It stays open.
+    desk : Desk or Project
+        What to label. A desk stays open. A project is opened; if it has no classes, the
+        page asks for them. At the end it is finished and closed, and the page shows
+        what is written. If another program serves the page of the project, that page is
+        opened.
     port : int, default=None
         Port of the page. Defaults to a free one.
     open_browser : bool, default=True
@@ -167,14 +161,15 @@ def serve(
     token : str, default=None
         Secret part of the address: at least 16 letters, digits, "-" or "_". Defaults to
         a random one. With the token and the port of the last time, a page that is still
-        open goes on.
+        open goes on; a project keeps them.
     announce : callable, default=None
         Called with the address as soon as the port is bound.
 
     Returns
     -------
     finished : bool
-        True after the button of the page, False after Ctrl-C.
+        True after the button of the page, False after Ctrl-C. For a project, whether it
+        was finished here in either way.
 
     Raises
     ------
@@ -188,6 +183,7 @@ def serve(
     See Also
     --------
     skactive.labeling.LabelingWidget : The same in a notebook.
+    skactive.labeling.run_prompt : The same in a terminal.
 
     Notes
     -----
@@ -219,8 +215,59 @@ def serve(
     finished by the button
     """
     options = {"port": port, "token": token, "announce": announce}
-    with open_page(desk, open_browser=open_browser, **options) as server:
+    options["open_browser"] = open_browser
+    if isinstance(desk, Project):
+        return _serve_project(desk, options)
+    with open_page(desk, **options) as server:
         return server.finished
+
+
+def _serve_project(project, options):
+    """Serve the page of a project, and finish it; return whether that was done here.
+
+    It has the address of the last time, if its port is free, so that a page that is
+    still open goes on.
+    """
+    project.tell()
+    if (url := find_page(project.folder_)) is not None:
+        LOG.info(f"{project.file} is open at {url}")
+        if options["open_browser"]:
+            webbrowser.open(url)
+        return False
+    is_new, announce = project.needs_classes, options["announce"]
+    if is_new:
+        LOG.info("the page asks for the classes")
+        desk = StartDesk(project)
+    else:
+        desk = project.open().desk
+    project.make_folder()
+    if options["token"] is None:
+        port, token = recall_address(project.folder_, options["port"])
+        options |= {"port": port, "token": token}
+
+    def tell(url):
+        if not remember_address(project.folder_, url):
+            path = project.folder_ / "page.json"
+            LOG.info(f"{path} is another file: the address is not kept")
+        LOG.info(f"label at {url}")
+        LOG.info("Ctrl-C, or Finish on the page, writes the labeled table")
+        if announce is not None:
+            announce(url)
+
+    opened = None if is_new else project
+    try:
+        with open_page(desk, **{**options, "announce": tell}) as server:
+            opened = desk.project if is_new and desk.has_begun else opened
+            if opened is None:
+                LOG.info("no class was named, so nothing was begun")
+                return False
+            server.ending = opened.progress
+            opened.finish()
+            project.sources, project.counts = opened.sources, opened.counts
+            return True
+    finally:
+        if opened is not None:
+            opened.close()
 
 
 @contextmanager
@@ -244,64 +291,3 @@ def open_page(
         yield server
     finally:
         server.stop()
-
-
-def recall_address(folder, port=None):
-    """Return the port and the token of a project's last page, or None for new ones.
-
-    A page that is still open goes on if both are the same. The token is for its port
-    only, and for this folder only: a page never sends it to another program, and a copy
-    of the project does not know it.
-    """
-    last = _read_address(folder / "page.json") or {}
-    if port not in (None, last.get("port")) or last.get("folder") != _identify(folder):
-        return port, None
-    try:
-        token = check_token(last["token"])
-        bind(last["port"]).close()
-    except (OSError, ValueError, TypeError):
-        return port, None
-    return last["port"], token
-
-
-def remember_address(folder, url):
-    """Keep the port and the token of the page of a project; return whether it is so.
-
-    A file "page.json" of somebody else is left alone.
-    """
-    path = folder / "page.json"
-    if path.is_symlink() or (path.exists() and _read_address(path) is None):
-        return False
-    parts = urlsplit(url)
-    about = {"port": parts.port, "token": parts.path.strip("/")}
-    about["folder"] = _identify(folder)
-    write_atomic(path, json.dumps(about).encode(), mode=0o600)
-    return True
-
-
-def _read_address(path):
-    """Return what `remember_address` wrote, dict, or None."""
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    known = {"port", "token"}, {"port", "token", "folder"}
-    return about if isinstance(about, dict) and about.keys() in known else None
-
-
-def find_page(folder):
-    """Return the address of the page of a project if it is served now, or None."""
-    about = _read_address(folder / "page.json") or {}
-    with suppress(OSError, HTTPException):
-        if about.get("folder") == _identify(folder):
-            url = f"http://{LOCALHOST}:{about['port']}/{about['token']}/"
-            opener = build_opener(ProxyHandler({}))
-            # Another program may have the port now, and never end its reply.
-            start_daemon(opener.open, url).result(_FIND_SECONDS).close()
-            return url
-    return None
-
-
-def _identify(folder):
-    """Return what distinguishes a folder from its copies."""
-    return [str(folder.absolute()), folder.stat().st_ino]

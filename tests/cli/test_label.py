@@ -21,10 +21,11 @@ from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
 from skactive.bert import BertClassifier
 from skactive.cli import main
-from skactive.cli._label import read_classes
-from skactive.labeling._project import Project
-from skactive.labeling._server import LabelingServer, remember_address
+from skactive.cli._annotate import read_classes
+from skactive.labeling._address import remember_address
+from skactive.labeling._server import LabelingServer
 from skactive.persistence import load
+from skactive.project import Project
 from skactive.session import read_labels
 from skactive.session._models import Models
 
@@ -229,8 +230,8 @@ def test_classes_are_added_to_a_session(label, columns, tmp_path):
 def test_a_renamed_class_is_not_added_again(table):
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     for names in (["good", "bad", "odd"], ["good", "bad", "odd"]):
-        project = Project(table, "text", "label")
-        project.open(ActiveLearner(model), classes=names)
+        project = Project(table, "text", "label", classes=names)
+        project.open(ActiveLearner(model))
         if "odd" in project.session.known_classes:
             project.session.rename_class("odd", "strange")
         assert project.session.known_classes == ["good", "bad", "strange"]
@@ -314,7 +315,7 @@ def running(table):
     project = Project(table, "text", "label")
     project.open(ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression())))
     with LabelingServer(project.desk) as server:
-        remember_address(project.folder, server.url)
+        remember_address(project.folder_, server.url)
         yield project, server
     project.close()
 
@@ -324,7 +325,7 @@ def test_a_second_command_says_where_the_table_is_open(
     running, table, tiny_bert, capsys, front
 ):
     project, server = running
-    address = project.folder / "page.json"
+    address = project.folder_ / "page.json"
     if front == "stale page":
         server.stop()
     elif front == "copy":
@@ -471,7 +472,7 @@ def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
     def fail(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("skactive.labeling._result.write_table", fail)
+    monkeypatch.setattr("skactive.project._result.write_table", fail)
     status, shown = label(*[_answer] * 4)
     assert status == 1
     assert any(line.startswith("the table is not written: ") for line in shown)
@@ -487,11 +488,11 @@ def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeyp
 
     def train(*args):
         trained.append(args)
-        return None, None, True
+        return None
 
     def run(*lines, **options):
         with monkeypatch.context() as patch:
-            patch.setattr("skactive.cli._label.train_final", train)
+            patch.setattr(Project, "train_final", train)
             _, shown = label(*lines, **options)
             patch.undo()
         return shown
@@ -523,8 +524,8 @@ def test_a_fine_tuning_that_was_stopped_runs_the_next_time(label, monkeypatch):
 
     asked = []
     for lines in ([_answer] * 4, []):  # nothing is new the second time
-        monkeypatch.setattr("skactive.cli._model._pays", lambda *args: True)
-        monkeypatch.setattr("skactive.cli._model.make_final_classifier", interrupt)
+        monkeypatch.setattr("skactive.project._model.Trainer._pays", lambda *args: True)
+        monkeypatch.setattr("skactive.project._model.make_final_classifier", interrupt)
         _, shown = label(*lines)
         assert "stopped; the model of the session is kept" in shown
     assert len(asked) == 2
@@ -534,7 +535,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skactive.cli._label.train_final", interrupt)
+    monkeypatch.setattr(Project, "train_final", interrupt)
     status, shown = label(*[_answer] * 4)
     assert status == 0
     out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
@@ -548,7 +549,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
     ("options", "message"),
     [
         (["--text", "texts"], r"has no column 'texts'. Did you mean 'text'?"),
-        (["--text", "label"], r"'label' must be another column than the texts"),
+        (["--text", "label"], r"argument --label: must be another column than"),
         (["--classes", "good,fine"], r"must hold every label .*'bad'"),
         (["--strategy", "margins"], r"margin"),
         (["--suggest", "nowhere"], r"has no column 'nowhere'"),
@@ -765,12 +766,12 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
     assert main([*place, "--regression"]) == 1
     assert "must hold numbers, got 'x' at line 3" in capsys.readouterr().err
     assert main([*place, "--regression", "--separator", "|"]) == 1
-    assert "'regression' must be False" in capsys.readouterr().err
+    assert "argument --regression: must be False" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.cli._model._LEAST_OF_SEVERAL", 10)
+    monkeypatch.setattr("skactive.project._model._LEAST_OF_SEVERAL", 10)
     names = ["good", "new", "red"]
     run = {"file": several("columns", 30), "columns": ("text", names)}
     status, _ = label(_answer_several, **run)
@@ -799,10 +800,10 @@ def test_answers_that_the_model_contradicts(label, several):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--until", "share:3"], "argument --until: 'until' must be 'shares:3', 'acc"),
+        (["--until", "share:3"], "argument --until: must be 'shares:3', 'acc"),
         (
             ["--until", "shares:3", "--regression"],
-            "argument --until: is for classes, no",
+            "argument --until: must be None with --regression",
         ),
     ],
 )

@@ -11,10 +11,11 @@ import pytest
 
 from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
-from skactive.cli import _label, main
-from skactive.cli._ending import Ending
-from skactive.cli._label import LabelSettings
-from skactive.labeling import find_page
+from skactive.cli import main
+from skactive.cli._label import name_command
+from skactive.labeling._address import find_page
+from skactive.project import Project
+from skactive.project._ending import Ending
 from skactive.session import Estimate, read_manifest
 
 GOOD = {"good": "worth seeing", "bad": ""}
@@ -249,10 +250,8 @@ def test_answers_after_the_end_are_refused_and_kept_by_the_page(label, monkeypat
         assert reply.status_code == 503  # the page sends it again the next time
         may_end.set()
 
-    may_end, write = threading.Event(), _label._write_all
-    monkeypatch.setattr(
-        _label, "_write_all", lambda *args: may_end.wait(60) and write(*args)
-    )
+    may_end, write = threading.Event(), Ending._run
+    monkeypatch.setattr(Ending, "_run", lambda *args: may_end.wait(60) and write(*args))
     _, shown, endings = label(drive)
     assert endings[-1]["n_labeled"] == 1
     assert "1 labels by people" in shown.err
@@ -262,7 +261,7 @@ def test_a_failure_in_the_end_is_shown(label, monkeypatch):
     def fail(*args):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("skactive.cli._label.train_final", fail)
+    monkeypatch.setattr(Project, "train_final", fail)
 
     def drive(post):
         _begin(post)
@@ -276,7 +275,7 @@ def test_a_failure_in_the_end_is_shown(label, monkeypatch):
 
 def test_the_steps_of_the_end_and_how_far_they_are():
     class Project:
-        path = Path("films.csv")
+        file_ = Path("films.csv")
 
         class session:
             labels = {1: "a"}
@@ -314,9 +313,11 @@ def test_a_second_command_opens_the_first_screen_that_is_shown(
     assert find_page(table.with_suffix(".skactive")) is None
 
 
-def test_the_accuracy_is_only_said_of_texts_drawn_at_random(capsys):
+def test_the_accuracy_is_only_said_of_texts_drawn_at_random(caplog):
+    caplog.set_level("INFO", "skactive.project")
+
     class Project:
-        path, counts = Path("films.csv"), []
+        file_, counts = Path("films.csv"), []
 
         class session:
             labels = {1: "a"}
@@ -328,7 +329,7 @@ def test_the_accuracy_is_only_said_of_texts_drawn_at_random(capsys):
         "About 85 % of the pool is predicted right (67-94 %), from 12 drawn at random."
     )
     assert ending.state()["accuracy"] == said
-    assert said in capsys.readouterr().err
+    assert said in caplog.messages
     Project.session.estimate = partial(Estimate, 90, 0.851, (0.667, 0.942))
     ending = Ending(Project, "the command")
     ending.measure()
@@ -336,20 +337,15 @@ def test_the_accuracy_is_only_said_of_texts_drawn_at_random(capsys):
 
 
 def test_the_command_that_continues_is_quoted():
-    options = dict.fromkeys(LabelSettings.__dataclass_fields__)
-    settings = LabelSettings(
-        **options
-        | {"file": "my films.csv", "text": ["a", "b"], "label": ["l"]}
-        | {"separator": "|", "regression": True, "prompt": "query: "}
-        | {"max_length": 128}
-    )
-    assert settings.command() == (
+    options = {"separator": "|", "regression": True, "prompt": "query: "}
+    project = Project("my films.csv", ["a", "b"], ["l"], **options)
+    assert name_command(project) == (
         "skactive label 'my films.csv' --text a b --label l --separator '|' "
         "--prompt 'query: ' --regression"
     )
     more = {"show": ["author", "year"], "annotator": "Ann", "max_length": 256}
-    more |= {"dimensions": 128, "no_fine_tuning": True}
-    assert replace(settings, **more).command() == (
+    more |= {"dimensions": 128, "fine_tuning": False}
+    assert name_command(replace(project, **more)) == (
         "skactive label 'my films.csv' --text a b --label l --show author year "
         "--separator '|' --annotator Ann --prompt 'query: ' --dimensions 128 "
         "--max-length 256 --regression --no-fine-tuning"

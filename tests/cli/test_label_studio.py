@@ -3,7 +3,7 @@
 import csv
 import json
 import signal
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -12,8 +12,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive.cli import main
-from skactive.cli._label_studio import BridgeSettings
 from skactive.labeling._label_studio._bridge import Bridge
+from skactive.labeling._label_studio._folder import recall_options
+from skactive.project import ProjectSettings
 
 from ..labeling._fake_label_studio import FakeLabelStudio
 from ._helpers import override
@@ -21,9 +22,9 @@ from ._helpers import override
 ANN = "ann@example.com"
 
 
-def make_model(settings, folder):
+def make_model(trainer):
     model = LogisticRegression()
-    if settings.target == "multi-label":
+    if trainer.target == "multi-label":
         model = OneVsRestClassifier(model)
     return make_pipeline(TfidfVectorizer(), model)
 
@@ -32,7 +33,7 @@ def make_model(settings, folder):
 def server(monkeypatch):
     """Return a server and its URL; the classifier is one of words."""
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", f"legacy-{ANN}")
-    monkeypatch.setattr("skactive.cli._model.make_model", make_model)
+    monkeypatch.setattr("skactive.project._model.Trainer._make_model", make_model)
     server = FakeLabelStudio(ANN)
     with server.serve() as server.url:
         yield server
@@ -130,7 +131,7 @@ def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
         (["--left", "-1"], "must be a positive integer, got '-1'"),
         (["--question", "tone"], "argument --question: must be a control <Choices>"),
         (["--strategy", "none"], "'none'"),
-        (["--url", "ftp://x"], "'url' must be"),
+        (["--url", "ftp://x"], "argument --url: must be"),
         (["--project", "7"], "was not found"),
     ],
 )
@@ -199,15 +200,13 @@ def test_pull_and_backend_use_the_strategy_of_the_folder(
 
 
 def test_the_encoder_of_the_folder_is_used(tmp_path):
-    place = {"url": "", "token_env": "", "project": 1, "question": None}
-    place |= {"folder": str(tmp_path), "max_length": 128}
-    named = BridgeSettings(**place, model="m", prompt="query: ", dimensions=9)
-    options = asdict(named.describe_model(tmp_path, multi_label=False))
+    named = ProjectSettings("", model="m", prompt="query: ", dimensions=9)
+    options = asdict(recall_options(named, tmp_path))
+    assert options["strategy"] == "uherding"
     (tmp_path / "options.json").write_text(json.dumps(options))
-    again = BridgeSettings(**place, model=None)
-    assert again.describe_model(tmp_path, False).prompt == "query: "
-    assert again.describe_model(tmp_path, False).dimensions == 9
-    other = replace(again, prompt="").describe_model(tmp_path, False)
+    again = recall_options(ProjectSettings(""), tmp_path)
+    assert (again.prompt, again.dimensions) == ("query: ", 9)
+    other = recall_options(ProjectSettings("", prompt=""), tmp_path)
     assert (other.prompt, other.model) == ("", "m")
 
 

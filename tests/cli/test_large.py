@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from skactive._storage._text_file import TextFile
 from skactive._tables._writer import write_table
 from skactive.cli import main
-from skactive.cli._encode import add_encoder
 from skactive.features import PrecomputedFeatures
+from skactive.project._model import add_encoder
 from skactive.session import read_labels
 
 from ._helpers import override
@@ -190,7 +190,7 @@ def test_a_folder_without_features_names_the_command(folder, options, capsys):
 
 def test_texts_are_read_in_parts(encode, label, folder, tmp_path, monkeypatch):
     encode(folder)
-    monkeypatch.setattr("skactive.labeling._project.ROWS", 4)
+    monkeypatch.setattr("skactive.project._project.ROWS", 4)
     sizes, read = [], TextFile.read_texts
 
     def spy(self, rows):

@@ -74,13 +74,13 @@ def test_one_parser_reads_several_command_lines():
 def test_label_restores_the_switch_interval(monkeypatch, error, tmp_path):
     seen = []
 
-    def run(settings):
+    def run(*settings):
         seen.append(sys.getswitchinterval())
         if error is not None:
             raise error("no")
         return 0
 
-    monkeypatch.setattr(_label, "_run_label", run)
+    monkeypatch.setattr(_label, "_label", run)
     before = sys.getswitchinterval()
     main(["label", "a.csv", "--text", "a", "--label", "b"])
     assert seen == [pytest.approx(0.0005)]

@@ -161,7 +161,7 @@ def test_a_full_disk_at_the_end_says_that_the_labels_are_safe(
     assert "t.labeled.csv' could not be written: No space left" in shown[-1]
     assert "The labels by people are safe in t.skactive" in shown[-1]
     with monkeypatch.context() as patch:
-        patch.setattr("skactive.labeling._project.save", fail)
+        patch.setattr("skactive.project._model.save", fail)
         status, shown = label("category", 1)
     assert "t.skactive' was not saved: No space left" in shown[-1]
     assert "The labels by people are safe in t.skactive" in shown[-1]

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from skactive import export_onnx, make_text_classifier, save
 from skactive._utils._labels import predict_labels
 from skactive.cli import main
-from skactive.labeling import PredictionServer
+from skactive.serving import PredictionServer
 
 TOKEN = "a-token-for-the-tests"
 

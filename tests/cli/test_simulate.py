@@ -187,10 +187,10 @@ def test_the_classifier_is_the_recommended_one_or_a_plain_one(
         (["--text", "txt"], r"no column 'txt'\. Did you mean 'text'\?"),
         (["--label", "lable"], r"no column 'lable'\. Did you mean 'label'\?"),
         (["--label", "text"], "'text' and 'label' both name the column 'text'"),
-        (["--text", "text", "id", "label"], "'text' must be the name of one column"),
+        (["--text", "text", "id", "label"], "--text: must be the name of one column"),
         (["--test-file", "nowhere.csv"], "no such file or folder: 'nowhere.csv'"),
         (["--test-file", "table.doc"], r"must end in one of \.csv, .*table\.doc"),
-        (["--model", "./nowhere"], r"'model' must be .* '\./nowhere', which does not"),
+        (["--model", "./nowhere"], r"--model: must be .* '\./nowhere', which does not"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(command, change, message, capsys):

@@ -1,6 +1,8 @@
 """A labeling page in a real browser, driven by its keys."""
 
+import logging
 import time
+from contextlib import contextmanager
 
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -111,3 +113,28 @@ def text_of(session, id):
     """Return the text of an item."""
     pool = session._core.state.pool
     return pool.texts(pool.positions([id]))[0]
+
+
+class _Listener(logging.Handler):
+    """Passes what a project logs to a function."""
+
+    def __init__(self, say):
+        super().__init__()
+        self._say = say
+
+    def emit(self, record):
+        self._say(record.getMessage())
+
+
+@contextmanager
+def listening(say):
+    """Call `say` with each message that a project logs, but for those of progress."""
+    log, listener = logging.getLogger("skactive.project"), _Listener(say)
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(listener)
+    try:
+        yield
+    finally:
+        log.removeHandler(listener)
+        log.setLevel(level)

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 from collections import Counter, namedtuple
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import httpx
 import numpy as np
@@ -29,11 +31,13 @@ from skactive.labeling._label_studio import _bridge
 from skactive.labeling._label_studio._bridge import Bridge
 from skactive.labeling._label_studio._client import Client
 from skactive.labeling._label_studio._config import write_config
+from skactive.project import ProjectSettings, Trainer
 from skactive.session import read_labels
 from skactive.session._state import read_session
 
 from ..conftest import absent
 from ._fake_label_studio import FakeLabelStudio, personal
+from ._helpers import listening
 
 AUTH = "bridge:secret"
 PATIENCE = 900  # seconds for what takes a few, or minutes on a busy computer
@@ -253,7 +257,9 @@ class Thread(Process):
         site, people, folder, options = self.given
         with (
             Client(site.url, site.token) as client,
-            Bridge(client, people.project, folder, _make_light, batch=site.batch) as b,
+            open_bridge(
+                client, people.project, folder, _make_light, batch=site.batch
+            ) as b,
         ):
             b.run(stop=self.end, **options)
 
@@ -265,6 +271,18 @@ class Thread(Process):
         self.process.join(PATIENCE)
 
     stop = kill
+
+
+@contextmanager
+def open_bridge(client, project, folder, make_learner, **options):
+    """Open a bridge whose session has the learner of a function of the folder."""
+    settings = ProjectSettings(client.url, folder=folder)
+    make = lambda trainer: make_learner(trainer.folder)  # noqa: E731
+    with (
+        patch.object(Trainer, "make_learner", make),
+        Bridge(client, project, settings, **options) as bridge,
+    ):
+        yield bridge
 
 
 def _make_light(folder):
@@ -425,7 +443,9 @@ def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys, monkeypatc
     place = {id: i for i, id in enumerate(people.ids)}
     with (
         Client(site.url, site.token) as client,
-        Bridge(client, people.project, tmp_path, make_learner, batch=batch) as bridge,
+        open_bridge(
+            client, people.project, tmp_path, make_learner, batch=batch
+        ) as bridge,
     ):
         for _ in range(n_rounds):
             bridge.push()
@@ -488,7 +508,7 @@ def test_nested_choices_and_other_columns(site, tmp_path):
             result[1]["value"] = {"choices": [choice]}
             path = f"/api/tasks/{ids[i]}/annotations/"
             assert people.post(path, json={"result": result}).status_code == 201
-        with Bridge(client, project, tmp_path, _make_light, batch=4) as bridge:
+        with open_bridge(client, project, tmp_path, _make_light, batch=4) as bridge:
             assert str(bridge.pull()) == "4 labels"
             assert [*bridge.session.labels.values()] == ["rude", "good", "sad", "good"]
             assert bridge.push() == 4
@@ -502,7 +522,8 @@ def test_nested_choices_and_other_columns(site, tmp_path):
         said = []
         with (
             Client(other, site.token) as moved,
-            Bridge(moved, project, tmp_path, _make_light, say=said.append) as bridge,
+            listening(said.append),
+            open_bridge(moved, project, tmp_path, _make_light) as bridge,
         ):
             assert not bridge.pull()
         assert said[0].endswith(f"is now {other}; the folder goes on")
@@ -583,7 +604,7 @@ def _list_audited(site, project, folder):
     """Return the tasks that the audit can draw, from another folder of the project."""
     with (
         Client(site.url, site.token) as client,
-        Bridge(client, project, folder, _make_light) as bridge,
+        open_bridge(client, project, folder, _make_light) as bridge,
     ):
         is_blind = bridge.session.is_blind
         return {bridge.number(id) for id in bridge.tasks if is_blind(id)}

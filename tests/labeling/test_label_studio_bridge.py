@@ -22,14 +22,26 @@ from skactive.labeling._label_studio._client import (
     UnavailableError,
 )
 from skactive.labeling._label_studio._config import write_config
+from skactive.project import ProjectSettings, Trainer
 
 from ._fake_label_studio import FakeLabelStudio, choose
+from ._helpers import listening
 
 TEXTS = [f"{('fine', 'poor')[i % 2]} {i % 5} thing number {i}" for i in range(24)]
 ANN, BOB = "ann@example.com", "bob@example.com"
 
 
-def make_learner(folder, multi_label=False):
+@pytest.fixture(autouse=True)
+def classifier(monkeypatch):
+    """A classifier of words takes the place of that of the settings."""
+    monkeypatch.setattr(
+        Trainer,
+        "make_learner",
+        lambda trainer: make_learner(trainer.target == "multi-label"),
+    )
+
+
+def make_learner(multi_label):
     model = LogisticRegression()
     model = OneVsRestClassifier(model) if multi_label else model
     estimator = make_pipeline(TfidfVectorizer(), model)
@@ -62,8 +74,10 @@ class Site:
     def bridge(self, *, batch=4, left=0, folder=None, n_retries=0, **options):
         self.close()
         client = self.client(n_retries=n_retries)
-        place = client, self.project, folder or self.folder, make_learner
-        bridge = Bridge(*place, batch=batch, left=left, **options)
+        settings = ProjectSettings(self.url, folder=folder or self.folder)
+        bridge = Bridge(
+            client, self.project, settings, batch=batch, left=left, **options
+        )
         self.opened.append(bridge)
         return bridge
 
@@ -702,7 +716,8 @@ def test_a_run_ends_with_the_labels_that_were_wanted(site):
         said.append(message)
         shown(site)
 
-    bridge.run(10, interval=0.01, say=say)
+    with listening(say):
+        bridge.run(10, interval=0.01)
     assert len(bridge.session.labels) >= 10
     assert recorded(bridge)[0].items() <= site.truth()[0].items()
     assert said[0] == "0 labels; 4 texts in front"
@@ -715,7 +730,8 @@ def test_a_run_ends_when_no_text_is_left(site):
         said.append(message)
         shown(site)
 
-    bridge.run(interval=0.01, say=say)
+    with listening(say):
+        bridge.run(interval=0.01)
     assert len(bridge.session.labels) == len(TEXTS)
     assert said[-1] == "24 labels; no text is left"
 
@@ -724,7 +740,8 @@ def test_a_run_waits_for_a_server_that_is_away_for_a_while(site):
     bridge, said = site.bridge(n_retries=1), []
     site.server.fail("GET", times=6, status=502)
     site.ann.answer(1, "good")
-    bridge.run(1, interval=0.01, say=said.append)
+    with listening(said.append):
+        bridge.run(1, interval=0.01)
     assert len(bridge.session.labels) == 1
     assert "status 502" in said[0]
 
@@ -779,7 +796,8 @@ def test_a_backend_gets_a_new_version_after_each_training(site):
 
     site.ann.answer(1, "good")
     site.ann.answer(2, "bad")
-    bridge.run(7, every=2, interval=0.01, say=say)
+    with listening(say):
+        bridge.run(7, every=2, interval=0.01)
     assert len({*versions}) == len(versions) == 3
     assert site.server.projects[site.project]["model_version"] in ("", None)
     ((result, margin),) = bridge.predict(["fine 1 thing"])
@@ -798,7 +816,7 @@ def test_a_folder_belongs_to_one_project(site):
         other = client.create_project("other", write_config(["good", "bad"]))["id"]
     site.project = other
     with pytest.raises(
-        ValueError, match=r"argument --folder: .* project 2 .*--project 1\."
+        ValueError, match=r"'folder' must be .* project 2 .*project=1\."
     ):
         site.bridge()
 
@@ -808,14 +826,16 @@ def test_a_folder_follows_a_server_to_another_address(site):
     site.ann.answer(1, "good")
     said = []
     site.url = "http://other"
-    bridge = site.bridge(say=said.append)
+    with listening(said.append):
+        bridge = site.bridge()
     assert said[0] == (
         "the server was http://fake and is now http://other; the folder goes on"
     )
     bridge.pull()
     assert recorded(bridge)[0] == {(1, ANN): "good"}
     again = []
-    site.bridge(say=again.append)
+    with listening(again.append):
+        site.bridge()
     assert again == ["reading the tasks"]
 
 
@@ -858,7 +878,7 @@ def test_another_kind_of_question_is_refused(site):
     ("config", "message"),
     [
         ("<View", "the labeling configuration must be XML"),
-        ("<View/>", "argument --question: must be a control <Choices>"),
+        ("<View/>", "'question' must be a control <Choices>"),
         (
             '<View><Image name="a" value="$a"/><Choices name="b" toName="a"/></View>',
             "must label a <Text>",
@@ -886,7 +906,8 @@ def test_one_of_several_questions_is_named(site):
 
 def test_a_wrong_token_is_explained(site, tmp_path):
     client, said = Client("http://fake", "nobody", transport=site.server.transport), []
-    with pytest.raises(LabelStudioError, match="token"):
-        Bridge(client, 1, tmp_path / "x", make_learner, say=said.append)
+    settings = ProjectSettings("http://fake", folder=tmp_path / "x")
+    with listening(said.append), pytest.raises(LabelStudioError, match="token"):
+        Bridge(client, 1, settings)
     assert not said
     assert not (tmp_path / "x").exists()

@@ -8,9 +8,9 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from skactive._tables._writer import write_table
-from skactive.labeling._project import Project
 from skactive.labeling._server import PAGE, LabelingServer
 from skactive.labeling._start import StartDesk
+from skactive.project import Project
 
 from ._helpers import TOKEN, Page, find_violations
 
@@ -242,16 +242,17 @@ def test_where_the_model_said_something_else(open_page):
 
 
 @pytest.fixture
-def start(window, tmp_path):
+def start(window, tmp_path, monkeypatch):
     """The first screen over a table without labels; what it chose goes to `chosen`."""
     write_table(tmp_path / "films.csv", {"text": [f"film {i}" for i in range(9)]})
     project, chosen = Project(tmp_path / "films.csv", "text", "label"), []
 
-    def refuse(kind, classes, n_labels):
+    def refuse(project, kind, classes, n_labels):
         chosen.append((kind, classes, n_labels))
         raise ValueError("not today")
 
-    with LabelingServer(StartDesk(project, refuse), token=TOKEN) as server:
+    monkeypatch.setattr(Project, "begin", refuse)
+    with LabelingServer(StartDesk(project), token=TOKEN) as server:
         page = Page.__new__(Page)
         page.driver, page.chosen = window, chosen
         window.get(server.url)

@@ -17,16 +17,15 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from skactive.labeling import _http, _server, serve
+from skactive.labeling import _address, _server, serve
+from skactive.labeling._address import find_page, recall_address, remember_address
 from skactive.labeling._calls import METHODS, call
-from skactive.labeling._http import bind
 from skactive.labeling._server import (
     MAX_BODY,
     LabelingServer,
-    find_page,
-    recall_address,
-    remember_address,
 )
+from skactive.serving import _http
+from skactive.serving._http import bind
 from skactive.session import Desk
 
 from .._utils._hostile import KINDS, serve_badly
@@ -178,9 +177,9 @@ def test_long_addresses_and_headers_are_refused(server, path, headers):
 
 _FULL_SERVER = """
 import resource
-from skactive.labeling._http import HttpServer, bind, make_app
+from skactive.serving import HttpServer
 
-server = HttpServer(make_app([]), bind(None))
+server = HttpServer([], lambda *request: True)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 print(server.port, flush=True)
 server.run()
@@ -505,7 +504,7 @@ def test_the_address_of_the_last_time_is_kept_and_private(folder, free_port):
 def test_another_program_on_the_port_of_the_last_time_is_given_up(
     folder, kind, monkeypatch
 ):
-    monkeypatch.setattr(_server, "_FIND_SECONDS", 1.0)
+    monkeypatch.setattr(_address, "_FIND_SECONDS", 1.0)
     with serve_badly(KINDS[kind]) as (host, connections):
         remember_address(folder, f"http://{host}/{TOKEN}/")
         start = time.monotonic()

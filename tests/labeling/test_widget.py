@@ -102,7 +102,7 @@ def test_what_is_no_session(desk, given, options, message):
 def test_an_unknown_name_is_an_attribute_error():
     import skactive.labeling
 
-    assert dir(skactive.labeling) == ["LabelingWidget", "serve"]
+    assert dir(skactive.labeling) == ["LabelingWidget", "run_prompt", "serve"]
     with pytest.raises(AttributeError, match="no attribute 'Widget'"):
         skactive.labeling.Widget  # noqa: B018
 

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .._http import HOSTS, HttpServer, bind, is_named, make_app, read_json, respond
+from ...serving import HttpServer
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
 import anyio
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
@@ -35,11 +34,11 @@ class Backend(HttpServer):
         self,
         bridge: Any,
         *,
-        host: str = HOSTS[0],
+        host: str = "127.0.0.1",
         port: int | None = None,
         auth: str | None = None,
     ) -> None:
-        self.bridge, self._host = bridge, host
+        self.bridge = bridge
         self._auth = None if auth is None else _encode_auth(auth)
         self._predicting = anyio.CapacityLimiter(1)
         routes = [
@@ -51,41 +50,29 @@ class Backend(HttpServer):
             Route("/webhook", self.answer_webhook, methods=["POST"]),
             Route("/train", self.answer_webhook, methods=["POST"]),
         ]
-        self._app = make_app(routes)
-        super().__init__(self, bind(port, host))
+        place = {"host": host, "port": port, "has_pages": False}
+        challenge = 'Basic realm="skactive"'
+        super().__init__(routes, self._has_password, challenge=challenge, **place)
         self.url = f"http://{host}:{self.port}"
 
-    async def __call__(self, scope, receive, send):
-        """Answer a request, unless it is refused before anything of it is read."""
-        refusal = self._refuse(Headers(scope=scope))
-        app = self._app if refusal is None else respond(*refusal)
-        await app(scope, receive, send)
-
-    def _refuse(self, headers):
-        """Return the status, the content and the headers of a refusal, or None."""
-        if "origin" in headers:
-            return 403, {"error": "The request comes from a page of a browser."}
-        if self._host in HOSTS and not is_named(headers.get("host", ""), HOSTS):
-            return 403, {"error": "This backend is only for this computer."}
-        given = headers.get("authorization", "").encode()
-        if self._auth and not hmac.compare_digest(given, self._auth):
-            error = {"error": "The user or the password is wrong."}
-            return 401, error, {"WWW-Authenticate": 'Basic realm="skactive"'}
-        return None
+    def _has_password(self, scope, headers):
+        """Whether a request has the user and the password, if there are any."""
+        sent = headers.get("authorization", "").encode()
+        return not self._auth or hmac.compare_digest(sent, self._auth)
 
     async def answer_health(self, request):
         """Return the state of the backend; Label Studio waits for one second."""
-        return respond(200, {"status": "UP", "model_class": "skactive"})
+        return self.respond(200, {"status": "UP", "model_class": "skactive"})
 
     async def answer_versions(self, request):
         """Return the versions of the model: the newest alone is kept."""
         version = self.bridge.version
-        return respond(200, {"versions": [version] if version else []})
+        return self.respond(200, {"versions": [version] if version else []})
 
     async def answer_setup(self, request):
         """Return the version: Label Studio asks again for what has another one."""
         self._check_project(await _read_object(request))
-        return respond(200, {"model_version": self.bridge.version})
+        return self.respond(200, {"model_version": self.bridge.version})
 
     async def answer_predict(self, request):
         """Return one prediction for each task, in their order.
@@ -107,7 +94,7 @@ class Backend(HttpServer):
         if isinstance(params, dict) and params.get("context") is not None:
             empty = {"result": [], "score": 0.0, "model_version": self.bridge.version}
             results = [result or empty for result in results]
-        return respond(200, {"results": results})
+        return self.respond(200, {"results": results})
 
     async def answer_webhook(self, request):
         """Wake the bridge, which reads what is new from Label Studio itself.
@@ -123,7 +110,7 @@ class Backend(HttpServer):
             self.bridge.train_soon.set()
         if action not in UNINTERESTING:
             self.bridge.wake.set()
-        return respond(200, {"status": "ok"})
+        return self.respond(200, {"status": "ok"})
 
     def _check_project(self, content):
         """Refuse a project that is not that of the bridge."""
@@ -164,7 +151,7 @@ class Backend(HttpServer):
 def serve_backend(
     bridge: Any,
     *,
-    host: str = HOSTS[0],
+    host: str = "127.0.0.1",
     port: int | None = None,
     auth: str | None = None,
     announce: Callable[[str], Any] | None = None,
@@ -207,15 +194,15 @@ def _encode_auth(auth):
     """Return the header that a user and a password are sent as."""
     if not isinstance(auth, str) or not auth.isascii() or not all(auth.partition(":")):
         raise ValueError(
-            "argument --auth-env: must name a variable with user:password in ASCII, "
-            "both not empty. Correct the variable."
+            "'auth_env' must name a variable with user:password in ASCII, both not "
+            "empty. Correct the variable."
         )
     return b"Basic " + base64.b64encode(auth.encode())
 
 
 async def _read_object(request, max_body=MAX_EVENT):
     """Return the JSON object of a request."""
-    content = await read_json(request, max_body)
+    content = await HttpServer.read_json(request, max_body)
     if not isinstance(content, dict):
         raise HTTPException(400, "the body must be a JSON object.")
     return content

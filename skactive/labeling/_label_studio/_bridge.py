@@ -1,12 +1,11 @@
 """A labeling session with Label Studio as its front end."""
 
 import json
+import logging
 import re
-import secrets
 import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,11 +15,14 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
 from ..._utils._labels import predict_labels
+from ...project import AUDIT_EVERY, Trainer
+from ...registry import get_strategy
 from ...session import LabelingSession, read_labels
-from .._project import AUDIT_EVERY
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
+from ._folder import claim, keep_options, read_json, recall_options
 
+LOG = logging.getLogger("skactive.project")
 SOURCE = "label-studio"
 # An answer can become visible after another one that has a later time.
 _OVERLAP = timedelta(seconds=60)
@@ -62,11 +64,10 @@ class Bridge:
     The pool is the tasks of the project. Label Studio gives the number of a deleted
     task to a new one, so the session knows a task by its number and a hash of its text.
     Each pull compares the answers there with those here; a killed bridge therefore goes
-    on where it was. `make_learner(folder)` returns the learner of the session, with
-    `multi_label=True` that of one whose question allows several classes, and
-    `question` names one of several questions. At most `left` texts of the last batch
-    may wait for an answer when the next one is chosen; None stands for a quarter. `say`
-    gets messages on what is opened.
+    on where it was. `settings` are ProjectSettings: the folder and the model; those of
+    the folder hold where others are not named. `question` names one of several
+    questions. At most `left` texts of the last batch may wait for an answer when the
+    next one is chosen; None stands for a quarter.
 
     Attributes
     ----------
@@ -84,27 +85,27 @@ class Bridge:
         self,
         client,
         project,
-        folder,
-        make_learner,
+        settings,
         *,
         batch=50,
         left=None,
         question=None,
-        say=lambda message: None,
     ):
         self.client, self.project, self.batch = client, project, batch
         self.left = batch // 4 if left is None else left
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = Path(settings.folder).expanduser().absolute()
         self.wake, self.train_soon = threading.Event(), threading.Event()
         self._lock = threading.RLock()
-        self._make_learner, self._name = make_learner, question
+        self._settings, self._name = settings, question
+        if settings.strategy:
+            get_strategy(settings.strategy)  # checked before anything is made
         self._about = client.get_project(project)
         self.question = read_question(self._about["label_config"], question)
-        self._key = _claim(self.folder, client.url, self._about, say)
-        say("reading the tasks")
+        self._key = claim(self.folder, client.url, self._about)
+        LOG.info("reading the tasks")
         self.version = ""
         self._users, self._told = {}, set()
-        self._texts = _read_json(self.folder / "tasks.json", {})
+        self._texts = read_json(self.folder / "tasks.json", {})
         self._rest = {}  # the other cells of the tasks
         self._open()
 
@@ -144,9 +145,9 @@ class Bridge:
         lost = {id: self._texts[id] for id in gone if id in self._texts}
         items = {**self.tasks, **lost}
         several = {"multi_label": True} if self.question.multiple else {}
-        learner = self._make_learner(self.folder, **several)
+        self._trainer = self._make_trainer()
         self.session = LabelingSession(
-            learner,
+            self._trainer.make_learner(),
             list(items.values()),
             self.folder / "session",
             ids=list(items),
@@ -154,6 +155,30 @@ class Bridge:
             audit_every=AUDIT_EVERY,
             **several,
         )
+
+    def _make_trainer(self):
+        """Return the Trainer, whose options are kept for the next time."""
+        settings = recall_options(self._settings, self.folder)
+        target = "multi-label" if self.question.multiple else "single-label"
+        trainer = Trainer(settings, target, self.folder)
+        keep_options(replace(settings, strategy=trainer.find_strategy()), self.folder)
+        return trainer
+
+    def train_final(self):
+        """Train on all labels and save the model, if there are two different ones."""
+        question, labels = self.question, self.session.labels
+        rest = [text for id, text in self.tasks.items() if id not in labels]
+        data = [self.tasks[id] for id in labels], [*labels.values()], rest
+        try:
+            model = self._trainer.train(self.session, data)
+            if model is not None:
+                about = {"text": list(question.keys), "label": question.name}
+                if question.multiple:
+                    about |= {"target": "multi-label"}
+                    about |= {"classes": self._trainer.classes, "separator": "|"}
+                self._trainer.save(model, about)
+        except KeyboardInterrupt:
+            LOG.info("stopped; the labels are written")
 
     def _forget(self, gone):
         """Withdraw the answers to tasks that are gone, and leave these out."""
@@ -286,7 +311,7 @@ class Bridge:
                 f"the labeling configuration of project {self.project} must label the "
                 f"texts {before.keys} with multiple={before.multiple}, got "
                 f"{now.keys} and multiple={now.multiple}. Start a new folder: "
-                "--folder."
+                "folder=."
             )
         known = self.session.classes
         for name in now.classes:
@@ -318,7 +343,7 @@ class Bridge:
             ids = [id for id in self._unfinished if id not in waiting] + waiting
             version = f"skactive-{self._key}-{number}"
             done = self.folder / "pushed.json"
-            if _read_json(done, None) == version == self._about["model_version"]:
+            if read_json(done, None) == version == self._about["model_version"]:
                 return len(waiting)
             self.client.use_uncertainty_sampling(self.project)
             self._show(ids, version)
@@ -404,56 +429,54 @@ class Bridge:
             self.session.refit()
             self.version = f"skactive-{self._key}-m{self.session.newest_model.seq}"
 
-    def run(
-        self, n=None, *, every=None, interval=5.0, stop=None, say=lambda message: None
-    ):
+    def run(self, n=None, *, every=None, interval=5.0, stop=None):
         """Pull and push until there are `n` labels, no text is left, or `stop` is set.
 
         With `every`, nothing is pushed, but a model is trained for so many new labels,
-        or fewer if `train_soon` is set. `say` gets messages on what happened. A server
-        that is not available for some minutes is waited for.
+        or fewer if `train_soon` is set. A server that is not available for some minutes
+        is waited for.
         """
         stop, n_failures = stop or threading.Event(), 0
         while not stop.is_set():
             self.wake.clear()
             try:
-                if self._step(n, every, say):
+                if self._step(n, every):
                     return
                 n_failures = 0
             except UnavailableError as exc:
                 n_failures += 1
                 if n_failures > _MAX_FAILURES:
                     raise
-                say(str(exc))
+                LOG.info(str(exc))
             pause = min(interval, _LEAST_PAUSE)
             if not stop.wait(pause):
                 self.wake.wait(interval - pause)
 
-    def _step(self, n, every, say):
+    def _step(self, n, every):
         """Pull, then push or train; return whether there is nothing left to do."""
-        report(self.pull(), say)
+        report(self.pull())
         n_labels = len(self.session.labels)
         labels = count(n_labels, "labels")
         if n is not None and n_labels >= n:
-            say(labels)
+            LOG.info(labels)
             return True
         if every is not None:
             least = 1 if self.train_soon.is_set() else every
             self.train_soon.clear()
             if self.session.model_age >= least or (n_labels and not self.version):
                 self.refit()
-                say(f"{labels}; the model is {self.version}")
+                LOG.info(f"{labels}; the model is {self.version}")
             return False
-        shown = _read_json(self.folder / "pushed.json", "")
+        shown = read_json(self.folder / "pushed.json", "")
         try:
             n_waiting = self.push()
         except RefusedError:  # tasks may have been deleted meanwhile
-            report(self.pull(), say)
+            report(self.pull())
             n_waiting = self.push()
         if not n_waiting:
-            say(f"{labels}; no text is left")
-        elif _read_json(self.folder / "pushed.json", "") != shown:
-            say(f"{labels}; {count(n_waiting, 'texts')} in front")
+            LOG.info(f"{labels}; no text is left")
+        elif read_json(self.folder / "pushed.json", "") != shown:
+            LOG.info(f"{labels}; {count(n_waiting, 'texts')} in front")
         return not n_waiting
 
 
@@ -462,46 +485,12 @@ def count(n, name):
     return f"{n:,} {name.removesuffix('s') if n == 1 else name}"
 
 
-def report(pulled, say):
-    """Pass messages on what a pull recorded to `say`."""
+def report(pulled):
+    """Log what a pull recorded."""
     if pulled:
-        say(f"recorded {pulled}")
+        LOG.info(f"recorded {pulled}")
     for message in pulled.messages:
-        say(message)
-
-
-def _claim(folder, url, about, say):
-    """Return the key of a folder for one project, which is made if it is new."""
-    path = folder / "bridge.json"
-    own = {"url": url, "project": about["id"], "created_at": about["created_at"]}
-    folder.mkdir(parents=True, exist_ok=True)
-    before = _read_json(path, None)
-    found = before or {**own, "key": secrets.token_hex(4)}
-    # A server can have several names, and moves; the time of creation stays.
-    when = "created_at" if "created_at" in found else "url"
-    if any(found.get(name) != own[name] for name in ("project", when)):
-        shown = [
-            f"project {x.get('project')} at {x.get('url')} (made at "
-            f"{x.get('created_at', 'an unknown time')})"
-            for x in (own, found)
-        ]
-        raise ValueError(
-            f"argument --folder: must be a new folder or that of {shown[0]}, got "
-            f"{str(folder)!r}, which is that of {shown[1]}. Name another folder, or "
-            f"continue with that project: --url {found.get('url')} --project "
-            f"{found.get('project')}."
-        )
-    if found["url"] != url:
-        say(f"the server was {found['url']} and is now {url}; the folder goes on")
-    if before != (now := {**found, **own}):
-        write_atomic(path, json.dumps(now).encode())
-    return found["key"]
-
-
-def _read_json(path, default):
-    with suppress(FileNotFoundError):
-        return json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-    return default
+        LOG.info(message)
 
 
 def _name_task(task, text):

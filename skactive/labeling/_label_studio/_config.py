@@ -106,9 +106,9 @@ def read_question(config, name=None):
     name = name or (next(iter(controls)) if len(controls) == 1 else None)
     if name not in found:
         raise ValueError(
-            "argument --question: must be a control <Choices> of the project, got "
+            "'question' must be a control <Choices> of the project, got "
             f"{name!r}; it has {', '.join(map(repr, controls)) or 'none'}. Name one "
-            "with --question, or add one in the settings of the project."
+            "with question=, or add one in the settings of the project."
         )
     control = found[name]
     if _is_per_region(control):

@@ -3,20 +3,11 @@
 import hmac
 import logging
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 from .._utils._checks import check_count, refuse_surrogates
-from ._http import (
-    HOSTS,
-    LOCALHOST,
-    MAX_BODY,
-    Guard,
-    HttpServer,
-    bind,
-    check_token,
-    make_app,
-    read_json,
-    respond,
-)
+from ._http import LOCALHOST, MAX_BODY, HttpServer, check_token, read_json, respond
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
@@ -37,49 +28,100 @@ class Job:
 
 
 class PredictionServer(HttpServer):
-    """Serve the predictions of a model on a port, or on a free one.
+    """Serve the predictions of a model over HTTP.
 
-    `predict(texts)` returns labels, scores and best classes, see `predict_labels`.
-    `n_columns` is 1 for texts, 2 for pairs, and None for any. For a model of tables,
-    `check_rows(rows)` raises an error for rows, dicts, that it does not read. Requests
-    that wait while others are predicted are predicted together.
+    Requests that wait while others are predicted are predicted together. The command
+    ``skactive serve`` is this class with a saved model.
+
+    Parameters
+    ----------
+    predict : callable
+        Called with a list of texts; returns three lists: the labels, the probabilities
+        or None, and for each text pairs of class and probability, the best first.
+    token : str
+        What requests must send, at least 16 letters, digits, "-" or "_".
+    n_columns : int, default=None
+        1 for texts, 2 for pairs. Defaults to any.
+    check_rows : callable, default=None
+        For a model of tables: called with rows, a list of dict; raises an error for
+        rows that it does not read.
+    host : str, default="127.0.0.1"
+        Address of this computer to listen on.
+    port : int, default=None
+        Defaults to a free port.
+
+    Attributes
+    ----------
+    url : str
+        The address.
+
+    Raises
+    ------
+    ImportError
+        If starlette or uvicorn is missing.
+    OSError
+        If `port` is taken.
+
+    See Also
+    --------
+    skactive.runtime.load : Loads an exported model without torch.
+
+    Notes
+    -----
+    ``POST /predict`` takes ``{"texts": [...], "n_top": 3}`` with the header
+    ``Authorization: Bearer TOKEN``, and returns the lists "labels", "probabilities" and
+    "top". ``GET /health`` needs no token.
+
+    Examples
+    --------
+    >>> import json
+    >>> from urllib.request import Request, urlopen
+    >>> from skactive.serving import PredictionServer
+    >>> def predict(texts):
+    ...     labels = ["good" if "good" in text else "bad" for text in texts]
+    ...     return labels, [1.0] * len(texts), [[] for _ in texts]
+    >>> headers = {"Authorization": "Bearer a-secret-of-16-letters"}
+    >>> with PredictionServer(predict, "a-secret-of-16-letters") as server:
+    ...     body = json.dumps({"texts": ["a good day"]}).encode()
+    ...     with urlopen(Request(f"{server.url}/predict", body, headers)) as reply:
+    ...         print(json.load(reply)["labels"])
+    ['good']
     """
 
     def __init__(
         self,
-        predict,
-        token,
+        predict: Callable[[list], Any],
+        token: str,
         *,
-        n_columns=None,
-        check_rows=None,
-        host=LOCALHOST,
-        port=None,
-    ):
+        n_columns: int | None = None,
+        check_rows: Callable[[list], Any] | None = None,
+        host: str = LOCALHOST,
+        port: int | None = None,
+    ) -> None:
         self._predict, self._token = predict, check_token(token)
         self._n_columns, self._check_rows = n_columns, check_rows
-        self._jobs, self._lock = deque(), anyio.Lock()
+        self._jobs: deque[Job] = deque()
+        self._lock = anyio.Lock()
         routes = [
-            Route("/health", self.answer_health),
-            Route("/predict", self.answer_predict, methods=["POST"]),
+            Route("/health", self._answer_health),
+            Route("/predict", self._answer_predict, methods=["POST"]),
         ]
-        guard = Guard(
-            make_app(routes), self._has_token, HOSTS if host in HOSTS else None
-        )
-        super().__init__(guard, bind(port, host), most_waiting=200)
+        options: dict[str, Any] = {"host": host, "port": port, "most_waiting": 200}
+        super().__init__(routes, self._has_token, **options)
         self.url = f"http://{host}:{self.port}"
 
     def _has_token(self, scope, headers):
         """Whether a request has the token, or asks for nothing but the health."""
-        given = headers.get("authorization", "").removeprefix("Bearer ").encode()
+        token = headers.get("authorization", "").removeprefix("Bearer ").encode()
         return scope["path"] == "/health" or hmac.compare_digest(
-            given, self._token.encode()
+            token, self._token.encode()
         )
 
-    async def answer_health(self, request):
+    async def _answer_health(self, request):
         """Return a response that says that the model is loaded."""
         return respond(200, {"status": "ok"})
 
-    async def answer_predict(self, request):
+    async def _answer_predict(self, request):
         """Return a response with the predictions for the texts of a request."""
         try:
             job = self._make_job(await read_json(request, MAX_BODY))
@@ -96,8 +138,8 @@ class PredictionServer(HttpServer):
 
     def _make_job(self, content):
         name = "texts" if self._check_rows is None else "rows"
-        known = {name, "n_top"}
-        if not isinstance(content, dict) or not {name} <= content.keys() <= known:
+        allowed = {name, "n_top"}
+        if not isinstance(content, dict) or not {name} <= content.keys() <= allowed:
             raise ValueError(
                 f'the body must be an object with "{name}" and maybe "n_top", got '
                 f"{content!r:.100}."
@@ -135,7 +177,7 @@ class PredictionServer(HttpServer):
         """Predict the texts of some jobs, and give each its response."""
         texts = [text for job in jobs for text in job.texts]
         try:
-            found = self._predict(
+            columns = self._predict(
                 [tuple(x) if isinstance(x, list) else x for x in texts]
             )
         except Exception as error:
@@ -145,9 +187,9 @@ class PredictionServer(HttpServer):
             return
         start = 0
         for job in jobs:
-            place = slice(start, start + len(job.texts))
-            labels, scores, best = (column[place] for column in found)
+            rows = slice(start, start + len(job.texts))
+            labels, scores, best = (column[rows] for column in columns)
             content = {"labels": labels, "probabilities": scores}
             if job.n_top:
                 content["top"] = [row[: job.n_top] for row in best]
-            job.response, start = (200, content), place.stop
+            job.response, start = (200, content), rows.stop

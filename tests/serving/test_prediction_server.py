@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 
 from skactive._utils._labels import predict_labels
 from skactive.cli._predict import _predict_exported
-from skactive.labeling import _prediction_server as module
-from skactive.labeling._http import MOST_WAITING
-from skactive.labeling._prediction_server import PredictionServer
+from skactive.serving import _prediction_server as module
+from skactive.serving._http import MOST_WAITING
+from skactive.serving._prediction_server import PredictionServer
 
 TOKEN = "a-token-for-the-tests"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}

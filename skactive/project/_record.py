@@ -18,7 +18,7 @@ _OURS = ("model", "model.json")  # files that a project replaces
 _KINDS = {
     "single-label": "one class per text",
     "multi-label": "several classes per text",
-    "regression": "numbers (--regression)",
+    "regression": "numbers (regression=True)",
 }
 
 
@@ -33,7 +33,7 @@ def find_folder(path, about, folder=None):
     folder = folder.expanduser().absolute()
     if folder.exists() and not folder.is_dir():
         raise ValueError(
-            f"argument --folder: must be a folder, got the file {show(folder)}."
+            f"'folder' must be a folder, got the file {show(folder)}. Name another one."
         )
     check_record(folder, about)
     return folder
@@ -47,7 +47,7 @@ def _choose(path, about):
     if record["file"] != path.name:
         raise ValueError(
             f"{show(plain)} belongs to {record['file']}. For {path.name}, add "
-            f"--folder NEW; or --folder {shlex.quote(show(plain))}, if it has the "
+            f"folder=NEW; or folder={shlex.quote(show(plain))}, if it has the "
             "same texts."
         )
     if _same(record["label"], labels):
@@ -79,7 +79,7 @@ def make_folder(folder, path):
         make_private_folder(folder, find_mode(path), RECORD)
     except OSError as exc:
         raise OSError(
-            f"argument --folder: must be a folder to write into, got {str(folder)!r} "
+            f"'folder' must be a folder to write into, got {str(folder)!r} "
             f"({exc.strerror}). Name another one."
         ) from exc
 
@@ -103,7 +103,7 @@ def check_record(folder, about):
         if found := [name for name in names if os.path.lexists(folder / name)]:
             raise ValueError(
                 f"{show(folder)} holds {found[0]!r}, and no project. Name another "
-                "one with --folder."
+                "one with folder=."
             )
         return
     record = _read_begun(folder, about)
@@ -118,7 +118,7 @@ def check_record(folder, about):
         if not same(record[name], about[name]):
             raise ValueError(
                 f"{show(folder)} was begun {_say(name, record[name])}. Use {advice}, "
-                "or --folder NEW."
+                "or folder=NEW."
             )
 
 
@@ -126,8 +126,8 @@ def _say(name, value):
     if name == "target":
         return f"for {_KINDS[value]}"
     if value is None:
-        return f"without --{name}"
-    return f"with --{name} {shlex.join([value] if isinstance(value, str) else value)}"
+        return f"without {name}="
+    return f"with {name}={shlex.join([value] if isinstance(value, str) else value)}"
 
 
 def _same(one, two):
@@ -147,8 +147,8 @@ def _read_begun(folder, about):
     content = shlex.quote(json.dumps(about, ensure_ascii=False))
     raise ValueError(
         f"{show(folder)} has a session, but no {RECORD}, so that its columns are "
-        "unknown. Add --folder NEW to begin another one. Only if its answers are for "
-        f"--label {shlex.join(about['label'])}: continue it after echo {content} > "
+        "unknown. Add folder=NEW to begin another one. Only if its answers are for "
+        f"label={shlex.join(about['label'])}: continue it after echo {content} > "
         f"{shlex.quote(show(folder / RECORD))}"
     )
 
@@ -174,7 +174,7 @@ def read_record(folder):
     if not good:
         raise ValueError(
             f"{show(path)} is damaged, or not of skactive: it must hold the columns of "
-            "a project. Restore it from a copy, or name another one with --folder."
+            "a project. Restore it from a copy, or name another one with folder=."
         )
     return record
 

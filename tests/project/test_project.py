@@ -21,8 +21,9 @@ from skactive import (
 from skactive._storage._files import LockedError
 from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
-from skactive.labeling._project import Project, save_model
-from skactive.labeling._record import RECORD
+from skactive.project import Project, ProjectSettings
+from skactive.project._model import Trainer
+from skactive.project._record import RECORD
 
 COLUMNS = {
     "id": [f"k{i}" for i in range(12)],
@@ -46,10 +47,11 @@ def begin(table):
     """Open a project, give an answer to some rows, write the table; return it."""
 
     def begin(text="text", label="category", answers=(), file=table, **options):
-        project = Project(file, text, label, **options)
-        model = make_pipeline(TfidfVectorizer(), LogisticRegression())
         classes = list(dict.fromkeys(answers)) if len(set(answers)) > 1 else None
-        project.open(ActiveLearner(model), classes=classes)
+        project = Project(file, text, label, classes=classes, **options)
+        project.open(
+            ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+        )
         try:
             for row, name in enumerate(answers, 2):
                 project.session.tell(row, name, unasked=True)
@@ -70,7 +72,7 @@ def test_another_column_of_labels_is_another_project(begin, table, tmp_path):
     before = table.read_bytes()
     begin(answers=["good", "bad"])
     other = begin(label="sentiment", answers=["happy", "sad", "happy"])
-    assert other.folder == tmp_path / "t.sentiment.skactive"
+    assert other.folder_ == tmp_path / "t.sentiment.skactive"
     assert other.messages == [
         "the answers are in t.sentiment.skactive; the labeled table will be "
         f"{tmp_path / 't.sentiment.labeled.csv'}"
@@ -91,24 +93,24 @@ def test_another_column_of_labels_is_another_project(begin, table, tmp_path):
 
 def test_labels_with_one_name_for_files_have_different_folders(begin, tmp_path):
     begin()
-    folders = [begin(label=name).folder.name for name in ("a/b", "a?b", "A b", "a/b")]
+    folders = [begin(label=name).folder_.name for name in ("a/b", "a?b", "A b", "a/b")]
     assert folders[:2] == ["t.a_b.skactive", "t.a_b-2.skactive"]
     assert folders[0] == folders[3]
     assert len(set(folders)) == 3
-    assert begin(label=["x y", "z"]).folder.name == "t.x_y+z.skactive"
-    assert begin(label=["z", "x y"]).folder.name == "t.x_y+z.skactive"
+    assert begin(label=["x y", "z"]).folder_.name == "t.x_y+z.skactive"
+    assert begin(label=["z", "x y"]).folder_.name == "t.x_y+z.skactive"
 
 
 @pytest.mark.parametrize(
     ("first", "then", "message"),
     [
-        ({"text": "id"}, {}, "with --text id. Use that column"),
-        ({}, {"text": ["text", "id"]}, "with --text text. Use that column"),
-        ({}, {"label": "sentiment", "folder": "t.skactive"}, "with --label category."),
-        ({"label": "topics"}, {"separator": "|"}, "without --separator. Use the same"),
-        ({"separator": "|"}, {"separator": ","}, "with --separator '|'. Use the same"),
+        ({"text": "id"}, {}, "with text=id. Use that column"),
+        ({}, {"text": ["text", "id"]}, "with text=text. Use that column"),
+        ({}, {"label": "sentiment", "folder": "t.skactive"}, "with label=category."),
+        ({"label": "topics"}, {"separator": "|"}, "without separator=. Use the same"),
+        ({"separator": "|"}, {"separator": ","}, "with separator='|'. Use the same"),
         ({"label": "score"}, {"regression": True}, "for one class per text. Use that"),
-        ({"regression": True}, {"label": "score"}, r"for numbers \(--regression\)."),
+        ({"regression": True}, {"label": "score"}, r"for numbers \(regression=True\)."),
     ],
 )
 def test_the_other_options_of_a_project_stay(begin, first, then, message):
@@ -116,7 +118,7 @@ def test_the_other_options_of_a_project_stay(begin, first, then, message):
     label = next((names[x] for x in [*first, *then] if x in names), "category")
     label = first.get("label", label)
     begin(**{"label": label, **first})
-    pattern = f"^t.skactive was begun {message}.*, or --folder NEW.$"
+    pattern = f"^t.skactive was begun {message}.*, or folder=NEW.$"
     with pytest.raises(ValueError, match=pattern):
         begin(**{"label": label, **then})
 
@@ -124,7 +126,7 @@ def test_the_other_options_of_a_project_stay(begin, first, then, message):
 def test_tables_of_one_name_do_not_share_a_folder(begin, tmp_path):
     begin(answers=["good", "bad"])
     write_table(tmp_path / "t.tsv", COLUMNS)
-    message = r"^t.skactive belongs to t.csv. For t.tsv, add --folder NEW"
+    message = r"^t.skactive belongs to t.csv. For t.tsv, add folder=NEW"
     with pytest.raises(ValueError, match=message):
         begin(file=tmp_path / "t.tsv")
     # The person can say that the texts are the same.
@@ -179,7 +181,7 @@ def test_other_texts_are_refused_in_the_words_of_the_command(begin, tmp_path):
     begin(answers=["good", "bad"])
     columns = {**COLUMNS, "text": [f"new {i}" for i in range(12)]}
     write_table(tmp_path / "t.csv", columns)
-    message = r"'.*t.csv' must hold the labeled texts of t.skactive .*, or use --folder"
+    message = r"'.*t.csv' must hold the labeled texts of t.skactive .*, or use folder="
     with pytest.raises(ValueError, match=message) as error:
         begin()
     assert "X_pool" not in str(error.value)
@@ -197,7 +199,7 @@ def test_a_damaged_manifest_is_named(begin, tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match=r"Restore 'manifest.json'"):
         begin()
-    with pytest.raises(ValueError, match=r"^t.skactive was begun with --text text"):
+    with pytest.raises(ValueError, match=r"^t.skactive was begun with text=text"):
         begin(text="id")  # it is still a session of these columns
 
 
@@ -207,7 +209,7 @@ def test_a_project_that_is_open_is_not_taken(begin, table):
     project.open(ActiveLearner(model))
     with pytest.raises(LockedError, match="is open for writing"):
         begin()
-    assert begin(label="sentiment").folder.name == "t.sentiment.skactive"
+    assert begin(label="sentiment").folder_.name == "t.sentiment.skactive"
     project.close()
 
 
@@ -279,7 +281,8 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
     cache = str(tmp_path / "features")
     loop = make_text_classifier(tiny_bert, max_length=16, cache=cache)
     model = AveragedClassifier(ClassDescriptions(loop, ["p", "n"]), loop)
-    folder = save_model(model.fit(texts, labels), tmp_path, {"text": ["text"]})
+    trainer = Trainer(ProjectSettings("t.csv"), "single-label", tmp_path)
+    folder = trainer.save(model.fit(texts, labels), {"text": ["text"]})
     assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")
 
 
@@ -303,7 +306,7 @@ def test_classes_that_are_added_describe_themselves(tmp_path):
 
 def test_rows_that_come_while_people_label_belong_to_the_next_time(begin, tmp_path):
     project = begin(answers=["good", "bad"])
-    stamp, table = project.stamp([]), tmp_path / "t.csv"
+    stamp, table = project.stamp(), tmp_path / "t.csv"
     table.write_text(table.read_text() + "new,,,,,\n")
-    assert project.stamp([]) == stamp
-    assert begin().stamp([]) != stamp
+    assert project.stamp() == stamp
+    assert begin().stamp() != stamp

@@ -48,17 +48,22 @@ class Table:
     encode: str | None = "background"  # how a session computes the features
     fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
-    def __init__(self, path, texts, label, *, separator, regression, show=()):
-        self.path, self._names, self._shown = path, texts, list(show)
+    def __init__(self, settings):
+        self.path, text, label = settings.file_, settings.text, settings.label
+        self._names = [text] if isinstance(text, str) else list(text)
         self.labels = [label] if isinstance(label, str) else list(label)
-        self.suffix, self.messages = path.suffix, []
-        self._separator, self._as_read = separator, {}
+        self.label = label if isinstance(label, str) else self.labels
+        label = self.label
+        self._shown, self._id = list(settings.show), settings.id
+        self.suffix, self.messages = self.path.suffix, []
+        self._separator, self._as_read = settings.separator, {}
         self._read()
         self.cells, self.target = None, "regression"
-        if not regression:
-            self.cells = find_label_cells(self.columns, label, separator, path)
+        if not settings.regression:
+            options = label, self._separator, self.path
+            self.cells = find_label_cells(self.columns, *options)
             self.target = "single-label" if self.cells is None else "multi-label"
-        elif separator is not None or not isinstance(label, str):
+        elif self._separator is not None or not isinstance(label, str):
             raise ValueError(
                 "'regression' must be False for several classes per text, got True. "
                 "Name one column of numbers."
@@ -121,8 +126,9 @@ class Table:
                 "read"
             )
 
-    def make_pool(self, folder):
-        """Make `texts` ready; the texts of a file in memory are."""
+    def open_texts(self, folder):
+        """Return the texts; a folder is for the cache of those on the disk."""
+        return self.texts
 
     def take(self, positions):
         """Return the texts at some positions."""
@@ -200,7 +206,7 @@ class Table:
             if not math.isfinite(numbers[row]):
                 raise ValueError(
                     f"{self._name(column)} must hold numbers, got {cell!r} at "
-                    f"{self._where(row)}. Leave out --regression for classes."
+                    f"{self._where(row)}. Leave out regression=True for classes."
                 )
         return numbers
 
@@ -261,13 +267,8 @@ class LargeTable(Table):
     encode = None  # the features are there
     fallback = None
 
-    def __init__(self, path, texts, label, *, id, **options):
-        self._id = id
-        super().__init__(path, texts, label, **options)
-        if self._shown:
-            raise ValueError(
-                f"argument --show: must be left out with --features, got {self._shown}."
-            )
+    def __init__(self, settings):
+        super().__init__(settings)
         self.suffix = ".parquet"
 
     def _read(self):
@@ -303,11 +304,12 @@ class LargeTable(Table):
             return None
         return open_part(file, self.labels)
 
-    def make_pool(self, folder):
-        """Open the texts, whose cache is in a folder."""
+    def open_texts(self, folder):
+        """Open and return the texts, whose cache is in a folder."""
         make_folder(folder, self.path)
         names = self._names[0] if len(self._names) == 1 else self._names
         self.texts = open_pool(self.path, names, id=self._id, cache=folder / "pool")
+        return self.texts
 
     def take(self, positions):
         """Return the texts at some positions."""

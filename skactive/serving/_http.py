@@ -9,7 +9,8 @@ import re
 import socket
 import threading
 import time
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
 from .._utils._checks import check_count
 
@@ -113,16 +114,132 @@ class _Server(uvicorn.Server):
             logging.getLogger(__name__).error("no more connections: %s", error)
 
 
-class HttpServer:
-    """Serve an ASGI application on a socket that is bound.
+def bind(port, host=LOCALHOST):
+    """Return a socket bound to `port` of an address, or to a free port."""
+    if port is not None and check_count("port", port) > 65535:
+        raise ValueError(f"'port' must be at most 65535, got {port}.")
+    # Where TCP is named, asyncio sets TCP_NODELAY. Else the body of a reply, which is
+    # written after its headers, may wait 40 ms for the browser to acknowledge these.
+    listener = _Listener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if os.name == "posix":  # a new server may follow a killed one at once
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port or 0))
+        listener.listen()
+    except socket.gaierror as error:
+        listener.close()
+        raise ValueError(
+            f"'host' must be an address of this computer, got {host!r}. Pass "
+            f"{LOCALHOST!r} to serve this computer only."
+        ) from error
+    except OSError as error:
+        listener.close()
+        raise OSError(
+            error.errno or errno.EADDRINUSE,
+            f"'port' must be a free port, got {port} ({error.strerror}). Pass another "
+            "one, or None for a free one",
+        ) from error
+    return listener
 
-    `most_waiting` connections may be open without a request.
+
+async def _refuse(request, error):
+    return respond(error.status_code, {"error": error.detail}, error.headers)
+
+
+async def read_json(request: Any, max_body: int) -> Any:
+    """Return the JSON content of a request of at most `max_body` bytes."""
+    refusal = HTTPException(413, f"A request may have {max_body} bytes.")
+    length = request.headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > max_body:
+        raise refusal
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > max_body:
+                raise refusal
+    except ClientDisconnect as error:
+        raise HTTPException(400, "the request ended early") from error
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"the body must be JSON: {error}") from error
+
+
+def respond(status: int, content: Any, headers: Any = None) -> Response:
+    """Return a JSON response."""
+    text = json.dumps(content)
+    return Response(text, status, headers, media_type="application/json")
+
+
+def check_token(token: str) -> str:
+    """Return the token, which is a part of the address."""
+    if not isinstance(token, str) or not re.fullmatch(r"[\w-]{16,}", token, re.ASCII):
+        raise ValueError(
+            "'token' must be at least 16 letters, digits, '-' or '_', got "
+            f"{token!r}. Pass None for a random one."
+        )
+    return token
+
+
+class Guard:
+    """Refuse whoever has no token or comes from another site; see `HttpServer`."""
+
+    def __init__(self, app, has_token, host, challenge, has_pages):
+        self.app, self._has_token, self._is_local = app, has_token, host in HOSTS
+        self._challenge, self._has_pages = challenge, has_pages
+
+    async def __call__(self, scope, receive, send):
+        async def send_safely(message):
+            if message["type"] == "http.response.start":
+                safe = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *safe]
+            await send(message)
+
+        refusal = self._refuse(scope)
+        app = self.app if refusal is None else respond(*refusal)
+        await app(scope, receive, send_safely)
+
+    def _refuse(self, scope):
+        """Return the status, content and headers of a refusal, or None."""
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        name, _, port = host.partition(":")
+        is_named = name in HOSTS and (not port or port.isdecimal())
+        if self._is_local and not is_named:
+            return 403, {"error": "This server is only for this computer."}
+        if origin and not (self._has_pages and origin == f"http://{host}"):
+            return 403, {"error": "The request comes from another page."}
+        if not self._has_token(scope, headers):
+            content = {"error": "The token of this server is missing or wrong."}
+            return 401, content, {"WWW-Authenticate": self._challenge}
+        return None
+
+
+class HttpServer:
+    """Serve routes at a port of an address of this computer, or at a free one.
+
+    Refused are requests for which `has_token(scope, headers)` is False, whose sender is
+    asked for a `challenge`; requests of pages of other sites, and without `has_pages`
+    of all pages; and on 127.0.0.1 those to another host. `most_waiting` connections may
+    be open without a request.
     """
 
-    def __init__(self, app, listener, most_waiting=MOST_WAITING):
-        self.app = app
-        self._socket = listener
-        self.port = listener.getsockname()[1]
+    def __init__(
+        self,
+        routes: list,
+        has_token: Callable[[Any, Any], bool],
+        *,
+        host: str = LOCALHOST,
+        port: int | None = None,
+        challenge: str = "Bearer",
+        has_pages: bool = True,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
+        self.app = Guard(app, has_token, host, challenge, has_pages)
+        self._socket = bind(port, host)
+        self.port = self._socket.getsockname()[1]
         config = uvicorn.Config(
             self._respond,
             interface="asgi3",
@@ -139,9 +256,18 @@ class HttpServer:
             server_header=False,
             timeout_graceful_shutdown=10,
         )
-        config.most_waiting = most_waiting
+        config.most_waiting = most_waiting  # type: ignore[attr-defined]
         self._server = _Server(config)
-        self._thread = None
+        self._thread: threading.Thread | None = None
+
+    # What handlers of requests use.
+    read_json, respond = staticmethod(read_json), staticmethod(respond)
+    check_token = staticmethod(check_token)
+
+    @staticmethod
+    def check_port(port: int) -> None:
+        """Raise an OSError unless a port is free."""
+        bind(port).close()
 
     async def _respond(self, scope, receive, send):
         """Answer a request, unless its address and headers are too long."""
@@ -187,117 +313,3 @@ class HttpServer:
 
     def __exit__(self, *exc_info):
         self.stop()
-
-
-def bind(port, host=LOCALHOST):
-    """Return a socket bound to `port` of an address, or to a free port."""
-    if port is not None and check_count("port", port) > 65535:
-        raise ValueError(f"'port' must be at most 65535, got {port}.")
-    # Where TCP is named, asyncio sets TCP_NODELAY. Else the body of a reply, which is
-    # written after its headers, may wait 40 ms for the browser to acknowledge these.
-    listener = _Listener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # a new server may follow a killed one at once
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port or 0))
-        listener.listen()
-    except socket.gaierror as error:
-        listener.close()
-        raise ValueError(
-            f"'host' must be an address of this computer, got {host!r}. Pass "
-            f"{LOCALHOST!r} to serve this computer only."
-        ) from error
-    except OSError as error:
-        listener.close()
-        raise OSError(
-            error.errno or errno.EADDRINUSE,
-            f"'port' must be a free port, got {port} ({error.strerror}). Pass another "
-            "one, or None for a free one",
-        ) from error
-    return listener
-
-
-def make_app(routes):
-    """Return an application whose refusals are JSON objects."""
-
-    async def refuse(request, error):
-        return respond(error.status_code, {"error": error.detail}, error.headers)
-
-    return Starlette(routes=routes, exception_handlers={HTTPException: refuse})
-
-
-async def read_json(request, max_body):
-    """Return the JSON content of a request of at most `max_body` bytes."""
-    refusal = HTTPException(413, f"A request may have {max_body} bytes.")
-    length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > max_body:
-        raise refusal
-    body = bytearray()
-    try:
-        async for part in request.stream():
-            body += part
-            if len(body) > max_body:
-                raise refusal
-    except ClientDisconnect as error:
-        raise HTTPException(400, "the request ended early") from error
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"the body must be JSON: {error}") from error
-
-
-def respond(status, content, headers=None):
-    """Return a JSON response."""
-    text = json.dumps(content)
-    return Response(text, status, headers, media_type="application/json")
-
-
-def check_token(token):
-    """Return the token, which is a part of the address."""
-    if not isinstance(token, str) or not re.fullmatch(r"[\w-]{16,}", token, re.ASCII):
-        raise ValueError(
-            "'token' must be at least 16 letters, digits, '-' or '_', got "
-            f"{token!r}. Pass None for a random one."
-        )
-    return token
-
-
-def is_named(host, names):
-    """Whether a header Host is one of some names, with a port or without."""
-    name, _, port = host.partition(":")
-    return name in names and (not port or port.isdecimal())
-
-
-class Guard:
-    """Refuse whoever has no token or comes from another site.
-
-    `has_token(scope, headers)` says who has it. `hosts` are the names that the server
-    may be called by, or None for any.
-    """
-
-    def __init__(self, app, has_token, hosts=HOSTS):
-        self.app, self.has_token, self.hosts = app, has_token, hosts
-
-    async def __call__(self, scope, receive, send):
-        async def send_safely(message):
-            if message["type"] == "http.response.start":
-                safe = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
-                message["headers"] = [*message.get("headers", ()), *safe]
-            await send(message)
-
-        refusal = self._refuse(scope)
-        app = self.app if refusal is None else respond(*refusal)
-        await app(scope, receive, send_safely)
-
-    def _refuse(self, scope):
-        """Return the status, content and headers of a refusal, or None."""
-        headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin", "")
-        if self.hosts and not is_named(host, self.hosts):
-            return 403, {"error": "This page is only for this computer."}
-        if origin and origin != f"http://{host}":
-            return 403, {"error": "The request comes from another page."}
-        if not self.has_token(scope, headers):
-            content = {"error": "The token of this server is missing or wrong."}
-            return 401, content, {"WWW-Authenticate": "Bearer"}
-        return None

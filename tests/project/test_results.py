@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner
 from skactive._tables._reader import read_cells
 from skactive._tables._writer import write_table
-from skactive.labeling._project import Project
+from skactive.project import Project
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(12)]
 
@@ -26,9 +26,9 @@ def open_project(tmp_path):
     def open_project(labels, name="t.csv", texts=TEXTS, options=(), **more):
         cells = [*labels, *[None] * (len(texts) - len(labels))]
         write_table(tmp_path / name, {"text": texts, "label": cells})
-        project = Project(tmp_path / name, "text", "label", **dict(options))
+        project = Project(tmp_path / name, "text", "label", **dict(options), **more)
         model = make_pipeline(TfidfVectorizer(), LogisticRegression())
-        project.open(ActiveLearner(model, "random", random_state=0), **more)
+        project.open(ActiveLearner(model, "random", random_state=0))
         opened.append(project)
         return project
 
@@ -44,10 +44,10 @@ def open_columns(tmp_path):
 
     def open_columns(classes):
         write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
-        opened.append(Project(tmp_path / "c.csv", "text", ["a"]))
+        opened.append(Project(tmp_path / "c.csv", "text", ["a"], classes=classes))
         model = OneVsRestClassifier(DummyClassifier())
         learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
-        return opened[0].open(learner, classes=classes)
+        return opened[0].open(learner)
 
     yield open_columns
     opened[0].close()
@@ -124,7 +124,7 @@ def test_classes_that_a_person_types_are_numbers_where_classes_are(open_project)
 def test_many_classes_with_one_text_each_are_named(open_project):
     classes = [f"class {i}" for i in range(101)]
     texts = [f"text {i}" for i in range(110)]
-    match = r"'label' .* got 101 different values in 101 rows\. .* with --classes\."
+    match = r"'label' .* got 101 different values in 101 rows\. .* with classes=\."
     with pytest.raises(ValueError, match=match):
         open_project(classes, texts=texts)
     for given in (classes, None):  # the second time, the session knows them
@@ -314,8 +314,8 @@ def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
     project.session.tell(4, "p", unasked=True, annotator="a\tb\x07\ud800")
     project.write()
     assert project.output.name == "t.labeled.jsonl"
-    assert not project.output.with_suffix(project.path.suffix).exists()
-    assert f"{project.output.stem}{project.path.suffix} is not written" in " ".join(
+    assert not project.output.with_suffix(project.file_.suffix).exists()
+    assert f"{project.output.stem}{project.file_.suffix} is not written" in " ".join(
         project.messages
     )
     out, _, _ = read_cells(project.output)
@@ -336,8 +336,8 @@ def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
     write_table(
         tmp_path / "d.xlsx", {"text": TEXTS, "day": [date(2026, 1, 2)] * len(TEXTS)}
     )
-    project = Project(tmp_path / "d.xlsx", "text", "label")
-    project.open(ActiveLearner(DummyClassifier(), "random"), classes=["p", "n"])
+    project = Project(tmp_path / "d.xlsx", "text", "label", classes=["p", "n"])
+    project.open(ActiveLearner(DummyClassifier(), "random"))
     project.session.note(4, "\x07")
     project.write()
     project.close()

@@ -1,0 +1,219 @@
+"""The model of a project: when fine-tuning pays, its last training, what is saved."""
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+
+from .._encoders._pretrained import open_checkpoint
+from .._storage._files import write_atomic
+from .._tables._labels import to_indicator
+from .._utils._labels import list_classes
+from ..bert import BertFeatures
+from ..features import PrecomputedFeatures, StaticFeatures
+from ..learner import ActiveLearner
+from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
+from ..persistence import disarm, save
+from ..registry import get_strategy
+from ..semi_supervised import (
+    make_final_classifier,
+    make_fine_tuned_classifier,
+    make_text_classifier,
+    packaged_model,
+)
+
+LOG = logging.getLogger("skactive.project")
+NEEDED = {
+    "single-label": "labels of two classes",
+    "multi-label": "two texts with different classes",
+    "regression": "two different numbers",
+}
+# Fine-tuning was measured with so few classes, and pays from about so many labels.
+_LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
+# With 300 and 1,000 labels of 12 classes of GoEmotions, several classes per text, the
+# frozen encoder was better: micro F1 .37 and .38 against .32 and .29.
+_LEAST_OF_SEVERAL = 5000
+
+
+class Trainer:
+    """The model of a folder: its learner, its last training, and what is saved.
+
+    `target` is that of the labels. After `train`, `model` is None without two different
+    labels, `classes` names the columns of a model of several classes per text, and
+    `is_final` is False if fine-tuning was stopped.
+    """
+
+    model: Any = None
+    classes: list | None = None
+    is_final = True
+
+    def __init__(self, settings, target, folder):
+        self.settings, self.target, self.folder = settings, target, folder
+
+    def make_learner(self):
+        """Return an ActiveLearner, whose features are kept in the folder."""
+        name = self.find_strategy()
+        get_strategy(name)  # checked before any work
+        return ActiveLearner(self._make_model(), name, random_state=0)
+
+    def find_strategy(self):
+        """Return the name of the strategy; None stands for the default of a target."""
+        numeric = self.target == "regression"
+        return self.settings.strategy or ("lcmd" if numeric else "uherding")
+
+    def _make_model(self):
+        target, settings = self.target, self.settings
+        if settings.features is not None:
+            return self._make_head()
+        model = settings.model
+        if model is None:
+            model = packaged_model()  # checked, so that the first text need not wait
+        else:
+            open_checkpoint(model)
+        names = ("max_length", "prompt", "dimensions")
+        options = {name: getattr(settings, name) for name in names}
+        options["cache"] = str(self.folder / "features")
+        if target == "regression":
+            return make_pipeline(BertFeatures(model, **options), Ridge())
+        return make_text_classifier(model, target == "multi-label", **options)
+
+    def _make_head(self):
+        """Return a model over features that are there.
+
+        It is trained on the labeled texts alone, so that no training reads the pool.
+        """
+        features = PrecomputedFeatures(str(Path(self.settings.features).expanduser()))
+        if self.target == "regression":
+            return make_pipeline(features, Ridge())
+        if self.target == "multi-label":
+            logistic = LogisticRegression(C=10, max_iter=1000)
+            return make_pipeline(features, TunedOneVsRestClassifier(logistic))
+        return make_pipeline(features, FewLabelClassifier())
+
+    def train(self, session, data, begin=lambda step: None):
+        """Train on all labels, and return the model.
+
+        `data` are labeled texts, their labels, and texts without a label. `begin` is
+        called with the name of each step.
+        """
+        X, y, X_unlabeled = data
+        self.model, self.classes, self.is_final = None, None, True
+        if len(set(map(repr, y))) < 2:
+            LOG.info(f"no model yet: it needs {NEEDED[self.target]}")
+            return None
+        if session.encoded < 1:
+            begin("features")
+            LOG.info(
+                "computing the features of the other texts; Ctrl-C leaves them blank"
+            )
+        while session.encoded < 1:
+            LOG.debug(f"{session.encoded:.0%}")
+            time.sleep(0.2)
+        if session.labels:
+            begin("training")
+            LOG.info(
+                f"training the model on {len(y):,} labels; Ctrl-C leaves out "
+                "predictions"
+            )
+            session.refit()
+        newest = session.newest_model
+        if newest.learner is None:  # if nobody labeled, or features failed
+            newest = session._core.models.train_now()
+        self.model, self.classes = newest.learner.estimator_, newest.classes
+        if self._pays(y):
+            begin("fine-tuning")
+            LOG.info(
+                f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the "
+                "session"
+            )
+            try:
+                self._fine_tune(newest.learner.estimator, X, y, X_unlabeled)
+            except KeyboardInterrupt:
+                LOG.info("stopped; the model of the session is kept")
+                self.is_final = False
+        return self.model
+
+    def _pays(self, y):
+        """Whether the encoder is fine-tuned with labels `y`."""
+        several = self.target == "multi-label"
+        least = _LEAST_OF_SEVERAL if several else _LEAST_TO_FINE_TUNE
+        return (
+            self.settings.fine_tuning
+            and self.settings.features is None
+            and self.target != "regression"
+            and len(y) >= least
+            and len(set(list_classes(y))) <= _MOST_CLASSES
+        )
+
+    def _fine_tune(self, estimator, X, y, X_unlabeled):
+        options = {"max_length": self.settings.max_length, "random_state": 0}
+        encoder = self.settings.model or packaged_model()
+        if self.target == "multi-label":
+            tuned = make_fine_tuned_classifier(encoder, multi_label=True, **options)
+            self.model = tuned.fit(X, to_indicator(y, self.classes)[0])
+            return
+        final = make_final_classifier(estimator, encoder, **options)
+        self.model, self.classes = final.fit(X, y, X_unlabeled=X_unlabeled), None
+
+    def save(self, model, about, facts=None):
+        """Save a model with its encoder, and return its folder.
+
+        `about` says what it predicts, a dict, and `facts` are those of its model card.
+        The encoder of features is added; if it is unknown, nothing is saved, and the
+        folder is None.
+        """
+        if self.settings.features is not None:
+            model = add_encoder(model, Path(self.settings.features).expanduser())
+            if model is None:
+                LOG.info(
+                    "no model is saved: `skactive encode` did not write the features"
+                )
+                return None
+        disarm(model)  # texts that are predicted later have no place among the features
+        try:
+            options = {"overwrite": True, "bundle": True, "facts": facts}
+            saved = save(model, self.folder / "model", **options)
+            content = json.dumps(about).encode("utf-8", "surrogatepass")
+            write_atomic(self.folder / "model.json", content)
+        except OSError as exc:
+            reason = exc.strerror or exc
+            raise OSError(
+                f"the model in {str(self.folder)!r} was not saved: {reason}"
+            ) from exc
+        LOG.info(f"the model is in {saved}")
+        return saved
+
+
+def find_about(features):
+    """Return the file next to a folder of features that says who wrote them."""
+    return features.with_name(f"{features.name}.encoder.json")
+
+
+def make_encoder(about):
+    """Return the transformer of the options of `skactive encode`."""
+    options = {name: value for name, value in about.items() if value is not None}
+    if options.pop("static"):
+        return StaticFeatures(**options)
+    return BertFeatures(**options)
+
+
+def add_encoder(model, features):
+    """Return a trained model with the encoder of its features, None if it is unknown.
+
+    `features` is the folder that `skactive encode` wrote.
+    """
+    path = find_about(features)
+    if not path.is_file():
+        return None
+    try:
+        encoder = make_encoder(json.loads(path.read_bytes()))
+    except (ValueError, LookupError, TypeError) as exc:
+        raise ValueError(
+            f"{str(path)!r} must be what `skactive encode` wrote, got a damaged file "
+            f"({exc}). Restore it, or run the same `skactive encode` again."
+        ) from exc
+    return make_pipeline(encoder, model.steps[-1][1])
