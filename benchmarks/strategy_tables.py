@@ -28,8 +28,8 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _harness import DOCS, print_tables, table, write_json
 from labels_needed import DATA
-from papers.pages import DOCS, print_tables, table, write_json
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from strategy_accuracy import MODELS, make_parser, run
 

@@ -22,14 +22,15 @@ whole network. The program keeps the best epoch by a development set; here the l
 is kept. Five seeds are ours: how many the paper took, neither says.
 
 At the cpu scale the last of MiniLM's six layers and the head are trained, which lets
-what lies below be computed once; `SCALES` has the sizes. Dropout is that of the head.
+what lies below be computed once. Dropout is that of the head. eindor2020.toml has the
+sizes.
 """
 
 from functools import partial
 from itertools import product
 
 import numpy as np
-from common import make_parser, run_missing, settle
+from common import harness
 from eindor2020_cells import (
     MEASURES,
     SCENARIOS,
@@ -42,52 +43,6 @@ from eindor2020_cells import (
 )
 from eindor2020_scores import share
 from eindor2020_tables import draw, make_tables
-from pages import publish
-
-DATA = ["sst2", "ag_news", "cola", "disaster_tweets"]
-DATA += ["trec", "tweet_emotion", "tweet_offensive"]
-SMALL = {"freeze": 5, "pooling": "mean", "lr": 1e-4, "head_lr": 1e-3, "batch_size": 16}
-
-# "n_initial": first labels at random; and of the wanted class, or found by keywords,
-# with as many assumed ones. "prior": share of the wanted class where it is rare.
-SCALES = {
-    "smoke": {
-        "data": ["docstrings_two"],
-        "seeds": 2,
-        "sizes": {"n_pool": 60, "n_test": 30, "prior": 0.15},
-        "n_initial": {"balanced": 8, "wanted": 4},
-        "schedule": {"n_rounds": 1, "batch_size": 6},
-        "training": {**SMALL, "max_epochs": 1, "max_length": 12, "mc_dropout": "head"},
-        "n_draws": 10,
-    },
-    "cpu": {
-        "data": DATA,
-        "seeds": 3,
-        "sizes": {"n_pool": 800, "n_test": 600, "prior": 0.1},
-        "n_initial": {"balanced": 40, "wanted": 20},
-        "schedule": {"n_rounds": 3, "batch_size": 30},
-        "training": {**SMALL, "max_epochs": 5, "max_length": 32, "mc_dropout": "head"},
-        "n_draws": 50,
-    },
-    "paper": {
-        "data": DATA,
-        "seeds": 5,
-        "sizes": {"n_pool": None, "n_test": None, "prior": 0.1},
-        "n_initial": {"balanced": 100, "wanted": 100},
-        "schedule": {"n_rounds": 5, "batch_size": 50},
-        "training": {
-            "freeze": 0,
-            "pooling": "cls",
-            "lr": 5e-5,
-            "head_lr": None,
-            "batch_size": 50,
-            "max_epochs": 5,
-            "max_length": 100,
-            "mc_dropout": "full",
-        },
-        "n_draws": 10,
-    },
-}
 
 
 def make_grid(settings):
@@ -168,9 +123,7 @@ def check(records, settings, tables):
 
 def check_paper(settings):
     """Construct what the paper's own scale would run, though not here."""
-    paper = make_parser(__doc__).parse_args(["--scale", "paper"])
-    paper.out = settings.out
-    paper = settle(paper, SCALES)
+    paper = harness.settle_paper(__doc__, __file__, settings)
     assert len(make_grid(paper)) == 20 * 5 * 7  # CoLA has no keywords
     tuned = make_model(paper).get_params()
     expected = {"model": "bert-base-uncased", "freeze": 0, "lr": 5e-5, "max_epochs": 5}
@@ -181,13 +134,13 @@ def check_paper(settings):
 def run(settings):
     """Run what is not finished."""
     function = partial(run_cell, settings, make_opener(settings))
-    results = run_missing(function, make_grid(settings), settings)
+    results = harness.run_missing(function, make_grid(settings), settings)
     return settings.kept + condense(results, settings)
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
-    publish(settings, "eindor2020", run, draw, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(settings, "eindor2020", run, draw, make_tables, check)
 
 
 if __name__ == "__main__":
