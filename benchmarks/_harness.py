@@ -359,11 +359,12 @@ class Records(list):
         return [job for job in jobs if tuple(job) not in known]
 
     def run(self, function, jobs, n_jobs=1):
-        """Add what a function returns for each job, in the order in which they end."""
+        """Add the record, or records, that a function returns for each job."""
         work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         start = perf_counter()
-        for i, record in enumerate(work(delayed(function)(*job) for job in jobs), 1):
-            self.add(record)
+        for i, found in enumerate(work(delayed(function)(*job) for job in jobs), 1):
+            for record in found if isinstance(found, list) else [found]:
+                self.add(record)
             spent = perf_counter() - start
             print(f"{i}/{len(jobs)} {spent:.0f} s", file=sys.stderr, flush=True)
 
@@ -436,6 +437,31 @@ def pair(ours, theirs):
     """Return the values of the seeds that both of two dicts have, by seed."""
     seeds = sorted(ours.keys() & theirs.keys())
     return [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
+
+
+def compare_with(base, values):
+    """Compare values by name and seed with those of one name.
+
+    Returns
+    -------
+    found : dict of str to (float, float, int, float or None)
+        Mean, difference, number of seeds, and p after Holm's procedure; None without a
+        test.
+    """
+    pairs = {name: pair(by_seed, values[base]) for name, by_seed in values.items()}
+    differences = {name: np.subtract(*both) for name, both in pairs.items()}
+    is_tested = {name: len(d) > 1 and np.ptp(d) > 0 for name, d in differences.items()}
+    tests = compare({name: pairs[name] for name in pairs if is_tested[name]})
+    return {
+        name: (np.mean(own), np.mean(differences[name]), len(own), p)
+        for name, (own, _) in pairs.items()
+        for _, p in [tests.get(name, (None, None))]
+    }
+
+
+def star(p):
+    """Write a star if a difference is significant."""
+    return "*" if p is not None and p < 0.05 else ""
 
 
 def compare(pairs):
@@ -632,7 +658,8 @@ def save_figure(figure, settings, name, dpi, **options):
     """Write a picture next to the page, where git ignores it, or to `--out`."""
     import matplotlib.pyplot as plt
 
-    folder = (DOCS if settings.page else settings.out) / "images"
+    folder = DOCS if getattr(settings, "page", False) else settings.out
+    folder = folder / "images"
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / name, dpi=dpi, **options)
     plt.close(figure)

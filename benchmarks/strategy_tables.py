@@ -18,22 +18,38 @@ Labels needed are those for the mean accuracy of random labels at 500.
 
 Prints the tables, and with --page writes them to docs/results/strategies.json with the
 scores of all runs, and the picture next to it. Without --page, they go to --out.
+
+Options:
+    --runs FOLDER     of strategy_accuracy.py
+    --records FILE    a strategies.json to show again
+    --out FOLDER      of the results
+    --figures         only the pictures
+    --page            write to docs/results
+Smoke:
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
-from _harness import DOCS, print_tables, table, write_json
+from _harness import (
+    DOCS,
+    Records,
+    open_panels,
+    parse,
+    print_tables,
+    save_figure,
+    star,
+    table,
+    write_json,
+)
+from _harness import compare as compare_pairs
 from labels_needed import DATA
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
-from strategy_accuracy import MODELS, make_parser, run
+from strategy_accuracy import MODELS, read_args, run
 
-from skactive.analysis import holm, labels_needed, paired_t
+from skactive.analysis import labels_needed, paired_t
 from skactive.simulation import Run
 
 SHOWN = (25, 50, 100, 200, 500)
@@ -46,9 +62,8 @@ def read(folder):
     records = []
     for model in MODELS:
         for name in DATA:
-            path = folder / f"{name}-{model}.jsonl"
-            lines = path.read_text().splitlines() if path.exists() else []
-            records += gather(map(json.loads, lines), data=name, model=model)
+            runs = Records(folder / f"{name}-{model}.jsonl")
+            records += gather(runs, data=name, model=model)
     return records
 
 
@@ -127,7 +142,7 @@ class Scores:
 
 def compare(scores):
     """Compare strategies with random; dict of (strategy, data, n) to (test, p)."""
-    tests = {}
+    pairs = {}
     for data in scores.data:
         for n in (*SHOWN, *LATE):
             if n not in scores.counts(data):
@@ -136,9 +151,8 @@ def compare(scores):
             for strategy in scores.strategies:
                 ours = scores.at(data, strategy, n)
                 if strategy != "random" and not np.array_equal(ours, random):
-                    tests[strategy, data, n] = paired_t(ours, random)
-    adjusted = holm([test.p_value for test in tests.values()])
-    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+                    pairs[strategy, data, n] = ours, random
+    return compare_pairs(pairs)
 
 
 def compare_areas(scores, baseline):
@@ -155,9 +169,7 @@ def compare_areas(scores, baseline):
     own = means(baseline)
     names = [s for s in scores.strategies if s not in ("random", baseline)]
     others = {s: means(s) for s in names}
-    tests = {s: paired_t(x, own) for s, x in others.items() if (x != own).any()}
-    adjusted = holm([test.p_value for test in tests.values()])
-    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+    return compare_pairs({s: (x, own) for s, x in others.items() if (x != own).any()})
 
 
 def find_needed(scores, data):
@@ -187,7 +199,7 @@ def find_needed(scores, data):
 def format_test(found):
     test, p = found
     half = test.interval[1] - test.difference
-    return f"{test.difference:+.2f} ± {half:.2f}{'*' if p < 0.05 else ''}"
+    return f"{test.difference:+.2f} ± {half:.2f}{star(p)}"
 
 
 def tabulate_strategies(scores, found):
@@ -273,12 +285,12 @@ def rank(scores):
     return ranks, critical, friedmanchisquare(*areas.T).pvalue if n > 2 else None
 
 
-def draw_picture(scores, path):
+def draw_picture(scores, args, model):
     """Mean ranks, with half the critical difference on each side."""
     ranks, critical, _ = rank(scores)
     order = np.argsort(ranks)
     places = np.arange(len(order))
-    figure, ax = plt.subplots(figsize=(7, 1.2 + 0.2 * len(order)), layout="constrained")
+    figure, ((ax,),) = open_panels(1, 1, 7, 1.2 + 0.2 * len(order))
     ax.errorbar(ranks[order], places, xerr=critical / 2, fmt="o", color="black")
     place = ranks[scores.strategies.index("random")]
     for side in (-critical / 2, critical / 2):
@@ -287,8 +299,7 @@ def draw_picture(scores, path):
     ax.invert_yaxis()
     ax.set_xlabel("mean rank over the data sets, by the area under the curve")
     ax.grid(axis="x", alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, args, f"strategies_{model}.png", 150)
 
 
 def make_tables(records):
@@ -320,19 +331,12 @@ def make_tables(records):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=Path, help="folder of strategy_accuracy.py")
-    parser.add_argument("--records", type=Path, help="a strategies.json to show again")
-    parser.add_argument("--out", type=Path, help="folder of the results")
-    parser.add_argument("--figures", action="store_true", help="only the pictures")
-    parser.add_argument("--page", action="store_true", help="write to docs/results")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = parse(__doc__)
     if args.smoke:
-        options = make_parser().parse_args(["--smoke"])
-        vars(options).update(data=["docstrings"], pool=160, test=40, seeds=2, most=50)
+        options = read_args(["--smoke"])
+        options.seeds, options.most = 2, 50
         options.strategies = ["random", "margin", "uherding"]
-        runs = run(SimpleNamespace(**vars(options)))["docstrings"]
+        runs = run(options)["docstrings"]
         records = gather(runs, data="docstrings", model="recommended")
         args.out = Path(tempfile.mkdtemp())
     elif args.records:
@@ -345,7 +349,7 @@ def main():
     folder = DOCS if args.page else args.out
     if folder:
         for model, scores in by_model.items():
-            draw_picture(scores, folder / "images" / f"strategies_{model}.png")
+            draw_picture(scores, args, model)
         if not args.figures:
             write_json(folder / "strategies.json", tables=tables, records=records)
 
