@@ -39,8 +39,19 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES}
 
 # Command lines ------------------------------------------------------------------------
 
+
+def _read(word):
+    """Read a number; leave any other word as it is."""
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
 OPTION = re.compile(r"^ {4}--([\w-]+)(?: (\S+(?: \S+)*))?(?: {2,}(.*))?$", re.M)
-KINDS = {"N": int, "RATE": float, "FILE": Path, "FOLDER": Path}
+KINDS = {"N": int, "RATE": float, "VALUE": _read, "FILE": Path, "FOLDER": Path}
 SCALED = """
 Options:
     --scale cpu      smoke takes seconds; cpu is what the page has; some have paper
@@ -64,7 +75,7 @@ def parse(doc, argv=None, **defaults):
     default, and behind two spaces what it does. The default gives the type. Several
     words are a list, no word is a flag, and {a,b} are choices with the first as the
     default. A word in capitals is a value without a default: N and RATE are numbers,
-    FILE and FOLDER are paths. Dots behind a word or choices make a list. The line
+    VALUE may be one, FILE and FOLDER are paths. Dots behind a word or choices make a list. The line
     "Smoke: ..." has the options that --smoke sets.
 
     Parameters
@@ -109,16 +120,6 @@ def _read_option(value):
     kinds = set(map(type, values))
     kind = _read if len(kinds) > 1 else kinds.pop()
     return how | {"type": kind, "default": values if how else values[0]}
-
-
-def _read(word):
-    """Read a number; leave any other word as it is."""
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            continue
-    return word
 
 
 def read_toml(script):

@@ -143,6 +143,7 @@ def load_pairs(args):
         texts = (table[side].tolist() for side in ("text_a", "text_b"))
         u, v = (encoder.fit_transform(each) for each in texts)
         arrays += [np.hstack([np.abs(u - v), u * v]), table["label"].to_numpy(float)]
+    args.out.mkdir(parents=True, exist_ok=True)
     np.savez(path, *arrays)
     return tuple(arrays)
 
