@@ -75,8 +75,8 @@ def parse(doc, argv=None, **defaults):
     default, and behind two spaces what it does. The default gives the type. Several
     words are a list, no word is a flag, and {a,b} are choices with the first as the
     default. A word in capitals is a value without a default: N and RATE are numbers,
-    VALUE may be one, FILE and FOLDER are paths. Dots behind a word or choices make a list. The line
-    "Smoke: ..." has the options that --smoke sets.
+    VALUE may be one, FILE and FOLDER are paths. Dots behind a word or choices make a
+    list. The line "Smoke: ..." has the options that --smoke sets.
 
     Parameters
     ----------

