@@ -406,10 +406,15 @@ def run_grid(function, grid, folder, n_jobs=1):
     return [{**cell, **results[key(cell)]} for cell in grid]
 
 
-def run_missing(function, grid, settings):
-    """Run the cells that neither a kept record nor the folder has the result of."""
+def run_missing(function, grid, settings, *alike):
+    """Run the cells that neither a kept record nor the folder has the result of.
+
+    Returns kept and new records; new ones lack some names that are alike in all cells.
+    """
     grid = missing(grid, settings.kept)
-    return run_grid(function, grid, settings.out, settings.n_jobs)
+    found = run_grid(function, grid, settings.out, settings.n_jobs)
+    new = [{k: v for k, v in record.items() if k not in alike} for record in found]
+    return settings.kept + new
 
 
 def missing(grid, kept):
@@ -432,6 +437,30 @@ def select(records, by="seed", **wanted):
     """Return the records with some values, in order of another one."""
     found = [r for r in records if all(r.get(k) == v for k, v in wanted.items())]
     return sorted(found, key=lambda r: r.get(by, 0))
+
+
+def at(records, n, place, **wanted):
+    """Return one of the scores of the round with n labels, by seed.
+
+    A round is a list: the number of labels, and the scores.
+    """
+    return {
+        record["seed"]: each[place]
+        for record in select(records, **wanted)
+        for each in record["rounds"]
+        if each[0] == n
+    }
+
+
+def as_run(n_labeled, scores, info, metric="accuracy", **options):
+    """Make the Run that a record is left of; it no longer knows what was asked."""
+    from skactive.simulation import Run
+
+    rounds = [
+        {"queried": [], "n_labeled": n, "scores": {metric: score}}
+        for n, score in zip(n_labeled, scores, strict=True)
+    ]
+    return Run(rounds, info=info, **options)
 
 
 def pair(ours, theirs):

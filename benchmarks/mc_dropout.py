@@ -52,18 +52,9 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
+import _harness as harness
 import numpy as np
 import torch
-from _harness import (
-    Worker,
-    measure_peak,
-    minilm,
-    parse,
-    print_rows,
-    ratio,
-    read_part,
-    timed,
-)
 from peers.mc_dropout import describe
 from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
@@ -85,7 +76,7 @@ def load(name, n, smoke):
     if smoke:
         X, y = load_docstrings(max_per_library=50, return_X_y=True)
     else:
-        X, y = read_part(name, "train")
+        X, y = harness.read_part(name, "train")
     X, first = np.unique(np.asarray(X, dtype=str), return_index=True)
     order = np.random.default_rng(0).permutation(len(X))[:n]
     return X[order].astype(object), np.asarray(y)[first][order]
@@ -103,12 +94,12 @@ def start_baal(python, classifier, features, folder):
         rate=classifier.dropout,
     )
     command = python.absolute(), "-m", "peers.mc_dropout", path
-    return Worker(*command, stderr=subprocess.DEVNULL)
+    return harness.Worker(*command, stderr=subprocess.DEVNULL)
 
 
 def seconds_of(side, args):
     """Return the result, and seconds of the processor, or of the wall on a GPU."""
-    answer, (wall, cpu) = timed(side)
+    answer, (wall, cpu) = harness.timed(side)
     is_cpu = choose_device(args.device).type == "cpu"
     return answer, cpu if is_cpu else wall, wall
 
@@ -152,7 +143,7 @@ def compare_draws(classifier, X, args, folder):
         baal.close()
 
     d, k = classifier.net_.module_.head.dense[0].in_features, len(classifier.classes_)
-    peak = measure_peak(torch.float32)
+    peak = harness.measure_peak(torch.float32)
     limit = 2 * len(X) * d * n_draws * k / peak
     print(
         f"\n{n_draws} draws, {len(X):,} texts with kept features, d = {d}, k = {k}, "
@@ -170,11 +161,11 @@ def compare_draws(classifier, X, args, folder):
         share = f"{limit / cpu:.0%}" if name == "head" else ""
         shown = f"{cpu:.3f}|{wall:.3f}|{spread:.4f}|{bald:.5f}"
         rows.append([name, *shown.split("|"), *ratios, share])
-    print_rows("side|s|s, wall|spread|BALD|to baal|to the quickest|limit", rows)
+    harness.print_rows("side|s|s, wall|spread|BALD|to baal|to the quickest|limit", rows)
 
 
 def ratio_of(slow, fast):
-    return ratio(*([answer["cpu"] for answer in side] for side in (slow, fast)))
+    return harness.ratio(*([answer["cpu"] for answer in side] for side in (slow, fast)))
 
 
 def bald_scores(classifier, X, mode, n_draws, seed):
@@ -211,7 +202,7 @@ def compare_stability(classifier, X, args):
             yield f"{n_draws:,}|{mode}|{both}|{cpu:.2f}"
 
     head = "draws|way|seeds: correlation|top|masks: correlation|top|s"
-    print_rows(head, list_rows())
+    harness.print_rows(head, list_rows())
 
 
 def compare_passes(classifier, X, y, args):
@@ -239,13 +230,13 @@ def compare_passes(classifier, X, y, args):
 
 
 def main():
-    args = parse(__doc__)
+    args = harness.parse(__doc__)
     torch.set_num_threads(1)
     n_distinct = args.distinct or args.texts
     X, y = load(args.data, min(args.texts, n_distinct), args.smoke)
     m = min(500, len(X) // 2)
     classifier = BertClassifier(
-        minilm(),
+        harness.minilm(),
         freeze="all",
         max_epochs=3,
         batch_size=16,

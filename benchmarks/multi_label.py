@@ -36,17 +36,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    Records,
-    compare_with,
-    data_path,
-    minilm,
-    parse,
-    print_rows,
-    select,
-    star,
-)
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
@@ -93,13 +84,15 @@ def load(args):
 
     parts = []
     for part, n in (("train", args.pool), ("test", 3000)):
-        frame = pd.read_parquet(data_path("goemotions", part)).drop_duplicates("text")
+        frame = pd.read_parquet(harness.data_path("goemotions", part)).drop_duplicates(
+            "text"
+        )
         frame = frame.sample(min(n, len(frame)), random_state=0)
         Y = np.zeros((len(frame), 28), dtype=int)
         for row, labels in enumerate(frame["label"]):
             Y[row, labels] = 1
         encoder = BertFeatures(
-            minilm(),
+            harness.minilm(),
             max_length=64,
             cache=str(args.out / "features"),
         )
@@ -218,7 +211,7 @@ def fine_tune(record, n, pool, test):
 
     (_, texts, Y), (_, test_texts, Y_test) = pool, test
     model = BertClassifier(
-        minilm(),
+        harness.minilm(),
         max_length=64,
         freeze=2,
         max_epochs=6,
@@ -243,7 +236,7 @@ def compare(records, metric, place):
         by_seed = values.setdefault(record["strategy"], {})
         by_seed[record["seed"]] = record["scores"][place][metric]
     base = next(name for name in values if name.startswith("random"))
-    return compare_with(base, values)
+    return harness.compare_with(base, values)
 
 
 def write_tables(records, budgets):
@@ -252,19 +245,19 @@ def write_tables(records, budgets):
 
     def write(name, found):
         mean, difference, _, p = found[name]
-        lead = f" ({difference:+.3f}{star(p)})"
+        lead = f" ({difference:+.3f}{harness.star(p)})"
         return f"{mean:.3f}{'' if name.startswith('random') else lead}"
 
     for metric in METRICS:
         columns = [compare(records, metric, i) for i in range(len(budgets))]
         print(f"\n{metric}\n")
-        print_rows(
+        harness.print_rows(
             "|".join(["strategy", *map(str, budgets)]),
             ([name, *(write(name, found) for found in columns)] for name in names),
         )
-    own = {name: select(records, strategy=name) for name in names}
+    own = {name: harness.select(records, strategy=name) for name in names}
     print()
-    print_rows(
+    harness.print_rows(
         "strategy|seeds|seconds of queries",
         (
             f"{name}|{len(runs)}|{np.mean([r['seconds'] for r in runs]):.1f}"
@@ -275,8 +268,8 @@ def write_tables(records, budgets):
 
 def main():
     constants = {"strategies": [*STRATEGIES], "out": Path("multi_label")}
-    args = parse(__doc__, model="random, balanced weights", **constants)
-    records = Records(None if args.smoke else args.out / "runs.jsonl")
+    args = harness.parse(__doc__, model="random, balanced weights", **constants)
+    records = harness.Records(None if args.smoke else args.out / "runs.jsonl")
     pool, test = load(args)
     task = partial(run, budgets=args.budgets, model=args.model)
     names = args.strategies

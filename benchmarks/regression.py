@@ -35,18 +35,9 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+import _harness as harness
 import numpy as np
 import pandas as pd
-from _harness import (
-    Records,
-    compare_with,
-    data_path,
-    minilm,
-    parse,
-    print_rows,
-    select,
-    star,
-)
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import BayesianRidge
@@ -135,9 +126,9 @@ def load_pairs(args):
         return tuple(np.load(path).values())
     from skactive.bert import BertFeatures
 
-    encoder, arrays = BertFeatures(minilm(), max_length=64), []
+    encoder, arrays = BertFeatures(harness.minilm(), max_length=64), []
     for part, size in (("train", args.pool), ("test", 1379)):
-        table = pd.read_parquet(data_path("stsb", part))
+        table = pd.read_parquet(harness.data_path("stsb", part))
         order = np.random.default_rng(0).permutation(len(table))[:size]
         table = table.iloc[order]
         texts = (table[side].tolist() for side in ("text_a", "text_b"))
@@ -220,9 +211,9 @@ def list_rows(records, places):
         for r in records:
             by_seed = values.setdefault(r["strategy"], {})
             by_seed[r["seed"]] = np.mean(r["scores"][metric])
-        gaps[metric] = compare_with("random", values)
+        gaps[metric] = harness.compare_with("random", values)
     for name in dict.fromkeys(record["strategy"] for record in records):
-        mine = select(records, strategy=name)
+        mine = harness.select(records, strategy=name)
         cells = [
             f"{np.mean([r['scores'][metric][i] for r in mine]):.4g}"
             for metric in SHOWN
@@ -230,7 +221,7 @@ def list_rows(records, places):
         ]
         for metric in SHOWN:
             mean, difference, n_seeds, p = gaps[metric][name]
-            lead = f" ({difference:+.2g}{star(p)})" if name != "random" else ""
+            lead = f" ({difference:+.2g}{harness.star(p)})" if name != "random" else ""
             cells.append(f"{mean:.4g}{lead}")
         seconds = np.mean([r["seconds"] for r in mine])
         yield [name, *cells, f"{seconds:.2f}", n_seeds]
@@ -239,19 +230,19 @@ def list_rows(records, places):
 def write_tables(records):
     """Print the tables of each data set."""
     for data in dict.fromkeys(record["data"] for record in records):
-        own = select(records, data=data)
+        own = harness.select(records, data=data)
         counts = own[0]["n_labeled"]
         places = sorted({len(counts) // 3, 2 * len(counts) // 3, len(counts) - 1})
         head = [f"{m} at {counts[i]}" for m in SHOWN for i in places]
         head += [f"{m}, mean" for m in SHOWN]
         print(f"\n{data}\n")
         head = ["strategy", *head, "s per query", "seeds"]
-        print_rows("|".join(head), list_rows(own, places))
+        harness.print_rows("|".join(head), list_rows(own, places))
 
 
 def main():
-    args = parse(__doc__, strategies=[*STRATEGIES], out=Path("regression"))
-    records = Records(None if args.smoke else args.out / "runs.jsonl")
+    args = harness.parse(__doc__, strategies=[*STRATEGIES], out=Path("regression"))
+    records = harness.Records(None if args.smoke else args.out / "runs.jsonl")
     loaders = {"stsb": partial(load_pairs, args)}
     data = {
         name: loaders.get(name, partial(load_table, name.split()[0]))()

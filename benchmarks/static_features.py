@@ -31,18 +31,8 @@ import os
 import sys
 import warnings
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    Records,
-    alone,
-    compare,
-    minilm,
-    parse,
-    print_rows,
-    select,
-    star,
-    timed,
-)
 from labels_needed import load, max_length
 from sklearn.linear_model import LogisticRegression
 
@@ -61,9 +51,11 @@ HEADS = ("LogisticRegression", "FewLabelClassifier", "make_text_classifier")
 
 def make_features(name):
     """Transformers by name, MiniLM first."""
-    features = {"BertFeatures": BertFeatures(minilm(), max_length=max_length(name))}
+    features = {
+        "BertFeatures": BertFeatures(harness.minilm(), max_length=max_length(name))
+    }
     for table, params in TABLES.items():
-        features[f"static, {table}"] = StaticFeatures(minilm(), **params)
+        features[f"static, {table}"] = StaticFeatures(harness.minilm(), **params)
     return features
 
 
@@ -79,7 +71,7 @@ def fit_head(head, X, y, X_pool, seed):
 
 def measure(name, args):
     """Records of the accuracies on a data set; those that are missing run now."""
-    done = Records(args.out and args.out / f"{name}.jsonl")
+    done = harness.Records(args.out and args.out / f"{name}.jsonl")
     jobs = [(kind, HEADS[0]) for kind in make_features(name)]
     if args.heads:
         kinds = ("BertFeatures", "static, default")
@@ -108,13 +100,13 @@ def report(records, rows, key, first):
     values = {
         (row, *column): [
             r["accuracy"]
-            for r in select(records, data=column[0], labels=column[1])
+            for r in harness.select(records, data=column[0], labels=column[1])
             if r[key] == row
         ]
         for row in rows
         for column in columns
     }
-    found = compare(
+    found = harness.compare(
         {
             cell: (own, values[first, *cell[1:]])
             for cell, own in values.items()
@@ -127,9 +119,9 @@ def report(records, rows, key, first):
         if cell not in found:
             return text
         test, p = found[cell]
-        return f"{text} ({100 * test.difference:+.1f}{star(p)})"
+        return f"{text} ({100 * test.difference:+.1f}{harness.star(p)})"
 
-    print_rows(
+    harness.print_rows(
         "|".join(["", *(f"{name} {n}" for name, n in columns)]),
         ([row, *(write((row, *column)) for column in columns)] for row in rows),
     )
@@ -148,7 +140,7 @@ def measure_rate(kind, name, n, n_turns):
         torch.set_num_threads(int(os.environ["RAYON_NUM_THREADS"]))
         features.set_params(cache=None)
     features.transform(texts[:64])  # opens the model
-    turns = [timed(features.transform, texts)[1] for _ in range(n_turns)]
+    turns = [harness.timed(features.transform, texts)[1] for _ in range(n_turns)]
     return len(texts) / np.min(turns, axis=0)
 
 
@@ -159,7 +151,7 @@ def list_rates(args):
             names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS")
             environment = dict.fromkeys(names, str(threads))
             rates = [
-                alone(measure_rate, kind, name, n, 3, **environment)
+                harness.alone(measure_rate, kind, name, n, 3, **environment)
                 for name in args.data
             ]
             shown = [f"{wall:,.0f} ({used:,.0f})" for wall, used in rates]
@@ -167,10 +159,10 @@ def list_rates(args):
 
 
 def main():
-    args = parse(__doc__)
+    args = harness.parse(__doc__)
     warnings.simplefilter("ignore", UserWarning)  # truncated texts, pooling
     if args.rate:
-        print_rows("|".join(["", "threads", *args.data]), list_rates(args))
+        harness.print_rows("|".join(["", "threads", *args.data]), list_rates(args))
         return
     if args.out is None and not args.smoke:
         sys.exit("argument --out: name a folder")

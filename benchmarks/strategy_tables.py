@@ -32,25 +32,13 @@ import json
 import tempfile
 from pathlib import Path
 
+import _harness as harness
 import numpy as np
-from _harness import (
-    DOCS,
-    Records,
-    open_panels,
-    parse,
-    print_tables,
-    save_figure,
-    star,
-    table,
-    write_json,
-)
-from _harness import compare as compare_pairs
 from labels_needed import DATA
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from strategy_accuracy import MODELS, read_args, run
 
 from skactive.analysis import labels_needed, paired_t
-from skactive.simulation import Run
 
 SHOWN = (25, 50, 100, 200, 500)
 LATE = (1000, 2000)
@@ -62,7 +50,7 @@ def read(folder):
     records = []
     for model in MODELS:
         for name in DATA:
-            runs = Records(folder / f"{name}-{model}.jsonl")
+            runs = harness.Records(folder / f"{name}-{model}.jsonl")
             records += gather(runs, data=name, model=model)
     return records
 
@@ -152,7 +140,7 @@ def compare(scores):
                 ours = scores.at(data, strategy, n)
                 if strategy != "random" and not np.array_equal(ours, random):
                     pairs[strategy, data, n] = ours, random
-    return compare_pairs(pairs)
+    return harness.compare(pairs)
 
 
 def compare_areas(scores, baseline):
@@ -169,37 +157,28 @@ def compare_areas(scores, baseline):
     own = means(baseline)
     names = [s for s in scores.strategies if s not in ("random", baseline)]
     others = {s: means(s) for s in names}
-    return compare_pairs({s: (x, own) for s, x in others.items() if (x != own).any()})
+    return harness.compare({s: (x, own) for s, x in others.items() if (x != own).any()})
 
 
 def find_needed(scores, data):
     """Return the labels needed relative to random, dict of strategy to str."""
-    runs = [
-        Run(
-            [
-                {"queried": [], "n_labeled": n, "scores": {"accuracy": value[0]}}
-                for n, value in sorted(curve.items())
-            ],
-            info={"strategy": strategy, "seed": seed},
-        )
-        for strategy, curves in scores.curves[data].items()
-        for seed, curve in curves.items()
-        if seed in scores.seeds[data]
-    ]
+    runs = []
+    for strategy, curves in scores.curves[data].items():
+        for seed in scores.seeds[data]:
+            counts, values = zip(*sorted(curves[seed].items()), strict=True)
+            info = {"strategy": strategy, "seed": seed}
+            accuracies = [accuracy for accuracy, _ in values]
+            runs.append(harness.as_run(counts, accuracies, info))
     at = min(AT, scores.counts(data)[-1])
     found = labels_needed(runs, "random", at, n_resamples=9)
-    return {
-        name: (ratio if reached else np.inf)
-        for name, ratio, reached in zip(
-            found.names, found.ratio, found.reached, strict=True
-        )
-    }
+    ratios = np.where(found.reached, found.ratio, np.inf)
+    return dict(zip(found.names, ratios, strict=True))
 
 
 def format_test(found):
     test, p = found
     half = test.interval[1] - test.difference
-    return f"{test.difference:+.2f} ± {half:.2f}{star(p)}"
+    return f"{test.difference:+.2f} ± {half:.2f}{harness.star(p)}"
 
 
 def tabulate_strategies(scores, found):
@@ -245,7 +224,7 @@ def tabulate_strategies(scores, found):
         )
     head = ["strategy", *map(str, SHOWN), "macro F1", "area"]
     head += ["area - default", "labels needed"]
-    return table([*head, "win / tie / loss", "pays", "s"], rows)
+    return harness.table([*head, "win / tie / loss", "pays", "s"], rows)
 
 
 def tabulate_data(scores, found):
@@ -271,7 +250,7 @@ def tabulate_data(scores, found):
             spread = f"{np.mean(values):+.1f} ± {(high - low) / 2:.1f}"
         rows.append([strategy, *cells, spread, f"{np.median(values):+.1f}"])
     rows.append(["seeds", *(len(scores.seeds[data]) for data in scores.data), "", ""])
-    return table(["strategy", *scores.data, "mean", "median"], rows)
+    return harness.table(["strategy", *scores.data, "mean", "median"], rows)
 
 
 def rank(scores):
@@ -290,7 +269,7 @@ def draw_picture(scores, args, model):
     ranks, critical, _ = rank(scores)
     order = np.argsort(ranks)
     places = np.arange(len(order))
-    figure, ((ax,),) = open_panels(1, 1, 7, 1.2 + 0.2 * len(order))
+    figure, ((ax,),) = harness.open_panels(1, 1, 7, 1.2 + 0.2 * len(order))
     ax.errorbar(ranks[order], places, xerr=critical / 2, fmt="o", color="black")
     place = ranks[scores.strategies.index("random")]
     for side in (-critical / 2, critical / 2):
@@ -299,7 +278,7 @@ def draw_picture(scores, args, model):
     ax.invert_yaxis()
     ax.set_xlabel("mean rank over the data sets, by the area under the curve")
     ax.grid(axis="x", alpha=0.3)
-    save_figure(figure, args, f"strategies_{model}.png", 150)
+    harness.save_figure(figure, args, f"strategies_{model}.png", 150)
 
 
 def make_tables(records):
@@ -326,12 +305,12 @@ def make_tables(records):
         head += ["rank of random", "farther from random", "left out, as equal"]
         copies = [f"{copy} = {name}" for copy, name in scores.copies.items()]
         cells += [", ".join(names) or "none" for names in (far, copies)]
-        tables[f"{model}_tests"] = table(head, [cells])
+        tables[f"{model}_tests"] = harness.table(head, [cells])
     return tables, by_model
 
 
 def main():
-    args = parse(__doc__)
+    args = harness.parse(__doc__)
     if args.smoke:
         options = read_args(["--smoke"])
         options.seeds, options.most = 2, 50
@@ -345,13 +324,15 @@ def main():
         records = read(args.runs)
     tables, by_model = make_tables(records)
     if not args.figures:
-        print_tables(tables)
-    folder = DOCS if args.page else args.out
+        harness.print_tables(tables)
+    folder = harness.DOCS if args.page else args.out
     if folder:
         for model, scores in by_model.items():
             draw_picture(scores, args, model)
         if not args.figures:
-            write_json(folder / "strategies.json", tables=tables, records=records)
+            harness.write_json(
+                folder / "strategies.json", tables=tables, records=records
+            )
 
 
 if __name__ == "__main__":

@@ -44,13 +44,12 @@ from eindor2020_cells import (
 from eindor2020_scores import share
 from eindor2020_tables import draw, make_tables
 
+ALIKE = ("sizes", "n_initial", "schedule", "training", "n_draws")  # in all cells
+
 
 def make_grid(settings):
     """List the loops: pairs of data set and scenario, seeds, strategies."""
-    sizes = {
-        name: getattr(settings, name)
-        for name in ("sizes", "n_initial", "schedule", "training", "n_draws")
-    }
+    sizes = {name: getattr(settings, name) for name in ALIKE}
     return [
         {"data": data, "scenario": scenario, "strategy": strategy, "seed": seed} | sizes
         for (data, scenario), seed, strategy in product(
@@ -59,24 +58,6 @@ def make_grid(settings):
             make_strategies(settings.n_draws),
         )
     ]
-
-
-def condense(results, settings):
-    """Leave out what is the same in all; add how frequent the wanted class is in tests.
-
-    Raises
-    ------
-    ValueError
-        If what is finished was run on other texts than the data sets now give.
-    """
-    same = {"sizes", "n_initial", "schedule", "training", "n_draws"}
-    records = [{k: v for k, v in r.items() if k not in same} for r in results]
-    for r in records:
-        _, y, _, y_test = read_pair(r["data"], r["scenario"], **settings.sizes)
-        if not np.isclose(y.mean(), r["wanted_pool"]):
-            raise ValueError(f"another pool than that of {r['data']}, {r['scenario']}")
-        r["wanted_test"] = float(y_test.mean())
-    return records
 
 
 def check(records, settings, tables):
@@ -132,10 +113,21 @@ def check_paper(settings):
 
 
 def run(settings):
-    """Run what is not finished."""
+    """Run what is not finished; add how frequent the wanted class is in tests.
+
+    Raises
+    ------
+    ValueError
+        If what is finished was run on other texts than the data sets now give.
+    """
     function = partial(run_cell, settings, make_opener(settings))
-    results = harness.run_missing(function, make_grid(settings), settings)
-    return settings.kept + condense(results, settings)
+    records = harness.run_missing(function, make_grid(settings), settings, *ALIKE)
+    for r in records[len(settings.kept) :]:
+        _, y, _, y_test = read_pair(r["data"], r["scenario"], **settings.sizes)
+        if not np.isclose(y.mean(), r["wanted_pool"]):
+            raise ValueError(f"another pool than that of {r['data']}, {r['scenario']}")
+        r["wanted_test"] = float(y_test.mean())
+    return records
 
 
 def main():

@@ -27,7 +27,6 @@ from verdicts import claims_table, summary_table
 
 from skactive.analysis import wilcoxon
 from skactive.plotting import ActiveLearningCurveDisplay
-from skactive.simulation import Run
 
 NAMES = {
     "sst2": "SST-2",
@@ -152,15 +151,6 @@ def times(records, settings):
     return harness.table(head, rows)
 
 
-def as_run(record, metric):
-    """Make the Run that a record is left of; it no longer knows what was asked."""
-    rounds = [
-        {"queried": [], "n_labeled": n, "scores": {metric: score}}
-        for n, score in zip(record["n_labeled"], record[metric], strict=True)
-    ]
-    return Run(rounds, info={"seed": record["seed"], "data": record["data"]})
-
-
 def draw(records, settings):
     """Draw curves, a panel a pair, and what batches are like, a panel a scenario."""
     data = settings.data
@@ -173,7 +163,10 @@ def draw(records, settings):
             continue
         metric = metric_of(scenario)
         curves = {
-            s: [as_run(r, metric) for r in pick(records, (name, scenario), s)]
+            s: [
+                harness.as_run(r["n_labeled"], r[metric], {"seed": r["seed"]}, metric)
+                for r in pick(records, (name, scenario), s)
+            ]
             for s in ALL
         }
         display = ActiveLearningCurveDisplay.from_runs(curves, band=None, ax=ax)

@@ -62,12 +62,6 @@ def make_grid(settings):
     return grid
 
 
-def condense(results):
-    """Leave out of the results what is the same for all of them."""
-    alike = ("sizes", "training", "schedule", "n_whole")
-    return [{k: v for k, v in r.items() if k not in alike} for r in results]
-
-
 def check(records, settings, tables):
     """Fail where the shape of the results is not what the page needs."""
     loops = [r for r in records if r["part"] == "loop"]
@@ -125,8 +119,8 @@ def check_paper(settings):
 def run(settings):
     """Run what is not finished."""
     function = partial(run_cell, settings)
-    found = harness.run_missing(function, make_grid(settings), settings)
-    return settings.kept + condense(found)
+    alike = ("sizes", "training", "schedule", "n_whole")
+    return harness.run_missing(function, make_grid(settings), settings, *alike)
 
 
 def main():

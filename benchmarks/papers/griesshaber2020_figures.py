@@ -7,7 +7,6 @@ from common import harness
 from griesshaber2020_cells import freeze_of
 
 from skactive.plotting import ActiveLearningCurveDisplay, LayerChangeDisplay
-from skactive.simulation import Run
 
 PAPER = harness.read_toml(Path(__file__).with_name("griesshaber2020"))["paper"]
 NAMES = {"sst2": "SST-2", "snli": "SNLI", "qnli": "QNLI", "mnli": "MNLI"}
@@ -34,19 +33,11 @@ def by_freeze(records, settings, data, freeze):
     return [r for r in found if r["seed"] < settings.seeds]
 
 
-def as_run(n_labeled, scores, seed):
-    """Make a Run of a curve; it does not know what was asked."""
-    rounds = [
-        {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
-        for n, score in zip(n_labeled, scores, strict=True)
-    ]
-    return Run(rounds, info={"seed": seed})
-
-
 def as_runs(found, first=0):
     """Make Runs of the curves, from a round on."""
     return [
-        as_run(r["n_labeled"][first:], r["scores"][first:], r["seed"]) for r in found
+        harness.as_run(r["n_labeled"][first:], r["scores"][first:], {"seed": r["seed"]})
+        for r in found
     ]
 
 
@@ -57,7 +48,7 @@ def share_runs(records, settings, data):
         wanted = {"part": "share", "data": data, "seed": seed}
         found = harness.select(records, "n_labeled", **wanted)
         curve = zip(*((r["n_labeled"], r["score"]) for r in found), strict=True)
-        runs.append(as_run(*curve, seed))
+        runs.append(harness.as_run(*curve, {"seed": seed}))
     return runs
 
 

@@ -11,7 +11,6 @@ from skactive.plotting import (
     LedgerDisplay,
     OverlapDisplay,
 )
-from skactive.simulation import Run
 
 PAPER = harness.read_toml(Path(__file__).with_name("prepal"))["paper"]
 NAMES = {
@@ -51,17 +50,13 @@ def whole_runs(records, data, protocol, strategy, encoder="first"):
     return sorted(runs, key=lambda r: r["seed"])
 
 
-def as_run(record, scores=None, ledger=None, final_score=None):
+def as_run(record, ledger=None, final_score=None):
     """Make the Run that a record is left of; it no longer knows what was asked."""
-    scores = record["scores"] if scores is None else scores
-    rounds = [
-        {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
-        for n, score in zip(record["n_labeled"], scores, strict=True)
-    ]
     score = record["final_score"] if final_score is None else final_score
-    return Run(
-        rounds,
-        info={"seed": record["seed"], "data": record["data"]},
+    return harness.as_run(
+        record["n_labeled"],
+        record["scores"],
+        {"seed": record["seed"], "data": record["data"]},
         ledger=ledger or record["ledger"],
         final_scores={"accuracy": score},
     )
@@ -115,11 +110,8 @@ def tuned_points(records, data, strategy, encoder="first", batch_size=None):
     for seed, scores in sorted(points.items()):
         if len(scores) < most:
             continue
-        rounds = [
-            {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
-            for n, score in sorted(scores)
-        ]
-        runs.append(Run(rounds, info={"seed": seed}))
+        counts, values = zip(*sorted(scores), strict=True)
+        runs.append(harness.as_run(counts, values, {"seed": seed}))
     return runs
 
 
@@ -197,9 +189,8 @@ def _draw_loops(records, data, strategy, above, below):
 
 def _end(record):
     """Make a Run of the model that was fine-tuned in the end alone."""
-    ends = {"n_labeled": record["n_labeled"][-1], "queried": []}
-    score = {"accuracy": record["final_score"]}
-    return Run([{**ends, "scores": score}], info={"seed": record["seed"]})
+    counts, info = record["n_labeled"][-1:], {"seed": record["seed"]}
+    return harness.as_run(counts, [record["final_score"]], info)
 
 
 def _overlaps(records, data, tuned):
