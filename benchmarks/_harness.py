@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
@@ -294,6 +295,24 @@ def alone(function, *args, **environment):
         ProcessPoolExecutor(1, mp_context=spawn) as executor,
     ):
         return executor.submit(function, *args).result()
+
+
+def kill_when(is_enough, function, *args):
+    """Call a function in a process of its own, which is killed as soon as it is enough.
+
+    Raises
+    ------
+    RuntimeError
+        If it has ended before.
+    """
+    process = get_context("spawn").Process(target=function, args=args)
+    process.start()
+    while process.is_alive() and not is_enough():
+        process.join(0.05)
+    process.kill()
+    process.join()
+    if process.exitcode != -signal.SIGKILL:
+        raise RuntimeError(f"the process ended with exit code {process.exitcode}")
 
 
 def peak_memory():

@@ -75,16 +75,19 @@ def encode(name, cache):
 # Sessions -----------------------------------------------------------------------------
 
 
-def label(X, y, strategy, seed):
-    """Return the rows that a strategy queries, after ten at random."""
-    rng = np.random.default_rng(seed)
+def begin(X, y, strategy, batch_size, seed, rng):
+    """Return ten or more random rows, of two classes, and a learner fitted to them."""
     rows = rng.choice(len(y), 10, replace=False).tolist()
     while len(np.unique(y[rows])) < 2:
         rows.append(int(rng.integers(len(y))))
-    learner = ActiveLearner(
-        LogisticRegression(C=10), strategy, batch_size=30, random_state=seed
-    )
-    learner.fit(X[rows], y[rows])
+    options = {"batch_size": batch_size, "random_state": seed}
+    learner = ActiveLearner(LogisticRegression(C=10), strategy, **options)
+    return rows, learner.fit(X[rows], y[rows])
+
+
+def label(X, y, strategy, seed):
+    """Return the rows that a strategy queries, after ten at random."""
+    rows, learner = begin(X, y, strategy, 30, seed, np.random.default_rng(seed))
     while len(rows) < N_QUERIED:
         left = np.setdiff1d(np.arange(len(y)), rows)
         asked = learner.query(X, candidates=left)
@@ -170,21 +173,25 @@ def audit(tally, name, y, proba, rng, n, design):
             tally.add((design, name, n, "plain share"), plain, shares[j])
     options |= {"classes": classes, "cross_fitted": False}
     quality = estimate_quality(y[rows], predicted[rows], *both, **options)
-    precision, recall, f1, _ = precision_recall_fscore_support(
-        y, predicted, labels=classes, zero_division=0
-    )
-    accuracy = np.mean(predicted == y)
     key = (design, name, n)
-    tally.add((*key, "accuracy"), quality.accuracy, accuracy)
-    gap = proba.max(axis=1).mean() - accuracy
+    gap = proba.max(axis=1).mean() - np.mean(predicted == y)
     tally.add((*key, "overconfidence"), quality.overconfidence, gap)
-    if quality.macro_f1.value is not None:
-        tally.add((*key, "macro F1"), quality.macro_f1, f1.mean())
+    add_quality(tally, key, quality, y, predicted, classes)
+
+
+def add_quality(tally, key, quality, y, predicted, classes):
+    """Add estimates of the quality of predictions to a tally."""
+    measured = precision_recall_fscore_support(
+        y, predicted, labels=classes, zero_division=0
+    )[:3]
+    tally.add((*key, "accuracy"), quality.accuracy, np.mean(predicted == y))
+    tally.add((*key, "macro F1"), quality.macro_f1, measured[2].mean())
+    shares = np.bincount(y, minlength=len(classes)) / len(y)
     for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
         one = quality.classes[j]
-        tally.add((*key, "precision"), one.precision, precision[j])
-        tally.add((*key, "recall"), one.recall, recall[j])
-        tally.add((*key, "F1"), one.f1, f1[j])
+        parts = zip(PARTS, (one.precision, one.recall, one.f1), measured, strict=True)
+        for part, estimate, truth in parts:
+            tally.add((*key, part), estimate, truth[j])
 
 
 def label_with_audit(X, y, strategy, seed):
@@ -196,13 +203,7 @@ def label_with_audit(X, y, strategy, seed):
     rng = np.random.default_rng(seed)
     order, every = rng.permutation(len(y)).tolist(), int(rng.choice([3, 5]))
     n_labels, size = int(rng.choice([160, 240])), 20 // every
-    rows = rng.choice(len(y), 10, replace=False).tolist()
-    while len(np.unique(y[rows])) < 2:
-        rows.append(int(rng.integers(len(y))))
-    learner = ActiveLearner(
-        LogisticRegression(C=10), strategy, batch_size=20 - size, random_state=seed
-    )
-    learner.fit(X[rows], y[rows])
+    rows, learner = begin(X, y, strategy, 20 - size, seed, rng)
     place = 0
     while len(rows) < n_labels:
         drawn = []
@@ -227,25 +228,15 @@ def audit_in_session(tally, name, X, y, strategy, seed):
     shares = np.bincount(y, minlength=k) / n_pool
     both = proba[drawn], proba
     found = estimate_prevalence(y[drawn], *both, classes=classes).estimates
-    measured = precision_recall_fscore_support(
-        y, predicted, labels=classes, zero_division=0
-    )
+    for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
+        plain = estimate_share(y[drawn] == j, n_pool=n_pool)
+        key = ("session", name, 0, "share")
+        tally.add(key, found[None, j], shares[j], plain)
     for way, options in (("session", both), ("session, labels alone", ())):
         quality = estimate_quality(
             y[drawn], predicted[drawn], *options, classes=classes
         )
-        key = (way, name, 0)
-        tally.add((*key, "accuracy"), quality.accuracy, np.mean(predicted == y))
-        if quality.macro_f1.value is not None:
-            tally.add((*key, "macro F1"), quality.macro_f1, measured[2].mean())
-        for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
-            one = quality.classes[j]
-            parts = zip((one.precision, one.recall, one.f1), measured[:3], strict=True)
-            for part, (estimate, truth) in zip(PARTS, parts, strict=True):
-                tally.add((*key, part), estimate, truth[j])
-            if options:
-                plain = estimate_share(y[drawn] == j, n_pool=n_pool)
-                tally.add((*key, "share"), found[None, j], shares[j], plain)
+        add_quality(tally, (way, name, 0), quality, y, predicted, classes)
         if options:
             rest = np.delete(predicted == y, rows)
             key = ("session", name, 0, "accuracy of the rest")

@@ -470,13 +470,15 @@ def choose_cells(args):
     families = args.families
     if args.only:
         families = [f for f in families if args.only in FAMILIES[f][1]]
+    if not families:
+        sys.exit(f"--only must be one of {', '.join((*MEASURES, 'mean'))}.")
     cells = [cell for cell in list_cells() if cell.family in families]
     if args.quick:
         codes = {c: hashlib.sha256(repr(c).encode()).digest() for c in cells}
         cells = sorted(cells, key=lambda c: (c.family, codes[c]))[::3]
     if args.smoke:
         cells = [*{cell.family: cell for cell in cells}.values(), *cells[::30]]
-    return cells
+    return list(dict.fromkeys(cells))
 
 
 def main():

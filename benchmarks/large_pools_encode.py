@@ -22,16 +22,13 @@ Smoke: --n 600 --block 64
 
 import collections
 import json
-import os
 import shutil
-import signal
 import tempfile
 import time
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from _harness import alone, parse, peak_memory, print_rows
+from _harness import alone, kill_when, parse, peak_memory, print_rows
 
 SAMPLE = 8192
 
@@ -72,9 +69,9 @@ def measure_own_rate(args):
     return len(texts) / (time.perf_counter() - begun)
 
 
-def read_blocks(args):
-    """Return how often the journal names each block."""
-    path = args.data / "minilm" / "blocks.jsonl"
+def read_blocks(folder):
+    """Return how often the journal of a folder of features names each block."""
+    path = folder / "blocks.jsonl"
     if not path.exists():
         return collections.Counter()
     lines = path.read_text().splitlines(keepends=True)
@@ -83,18 +80,6 @@ def read_blocks(args):
         json.loads(line[line.index("{") : line.rindex("}") + 1]) for line in whole
     ]
     return collections.Counter(block for r in records for block in r["blocks"])
-
-
-def encode_and_kill(args, n_blocks):
-    """Encode in a process, and kill it when so many blocks are done."""
-    process = get_context("spawn").Process(target=encode, args=(args,))
-    process.start()
-    while process.is_alive():
-        if len(read_blocks(args)) >= n_blocks:
-            os.kill(process.pid, signal.SIGKILL)
-        process.join(0.05)
-    if process.exitcode != -signal.SIGKILL:
-        raise RuntimeError(f"the process ended with exit code {process.exitcode}")
 
 
 def main():
@@ -107,15 +92,16 @@ def main():
         (args.data / "texts").mkdir()
         texts = [f"text number {i} " * (1 + i % 9) for i in range(600)]
         pq.write_table(pa.table({"text": texts}), args.data / "texts" / "0.parquet")
-    shutil.rmtree(args.data / "minilm", ignore_errors=True)
+    folder = args.data / "minilm"
+    shutil.rmtree(folder, ignore_errors=True)
     n_blocks = -(-args.n // args.block)
 
     own = [alone(measure_own_rate, args)]
-    encode_and_kill(args, n_blocks // 3)
-    n_before = min(args.n, len(read_blocks(args)) * args.block)
+    kill_when(lambda: len(read_blocks(folder)) >= n_blocks // 3, encode, args)
+    n_before = min(args.n, len(read_blocks(folder)) * args.block)
     seconds, peak = alone(encode, args)
     own.append(alone(measure_own_rate, args))
-    counts = read_blocks(args)
+    counts = read_blocks(folder)
     rate = (args.n - n_before) / seconds
     print_rows(
         "texts|own rate, before and after|transform_to|ratio|peak MB",

@@ -30,11 +30,11 @@ import tempfile
 import time
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from _harness import alone, parse, peak_memory, print_rows
+from _harness import alone, kill_when, parse, peak_memory, print_rows
+from large_pools_encode import read_blocks
 
 STRATEGIES = ("random", "margin", "badge", "partitioned coreset")
 ROUNDS, BATCH, START = 10, 100, 100
@@ -245,12 +245,9 @@ def encode_and_kill(args):
     shutil.rmtree(folder, ignore_errors=True)
     kept, start = [], time.perf_counter()
     for share in () if args.smoke else (1 / 3, 2 / 3):
-        process = get_context("spawn").Process(target=encode_phase, args=(args,))
-        process.start()
-        while process.is_alive() and count_rows(folder) < share * args.n:
-            time.sleep(0.05)
-        process.kill()
-        process.join()
+        kill_when(
+            lambda share=share: count_rows(folder) >= share * args.n, encode_phase, args
+        )
         kept.append(count_rows(folder))
     last = alone(run_phase, args, "encode")
     last["seconds"] = time.perf_counter() - start
@@ -259,12 +256,9 @@ def encode_and_kill(args):
 
 def count_rows(folder):
     """Rows of the blocks in the journal of a folder of features."""
-    journal = folder / "blocks.jsonl"
-    if not journal.exists():
+    if not (n_blocks := len(read_blocks(folder))):
         return 0
     manifest = json.loads((folder / "manifest.json").read_text())
-    blocks = re.findall(r'"blocks": ?\[([^\]]*)\]', journal.read_text())
-    n_blocks = sum(len(found.split(",")) for found in blocks)
     return min(n_blocks * manifest["block_rows"], manifest["n_rows"])
 
 
