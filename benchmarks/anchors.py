@@ -17,10 +17,9 @@ from itertools import product
 from time import process_time
 from types import SimpleNamespace
 
+import _harness as harness
 import numpy as np
 from labels_needed import describe, draw, encode, make_final, make_pipeline, score
-from papers.common import make_parser, run_grid, settle
-from papers.pages import mean_std, publish, said, table
 from threadpoolctl import threadpool_limits
 
 from skactive import (
@@ -28,35 +27,10 @@ from skactive import (
     ClassDescriptions,
     make_text_classifier,
 )
-from skactive.analysis import holm, paired_t
 
 WAYS = ("random", "random, described", "asked", "asked, described")
 STEPS = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 625, 750, 875, 1000)
-SCORED = (100, 500, 1000)
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 2,
-        "final_seeds": 1,
-        "scored": [25],
-        "smoke": True,
-        "sizes": {"pool": 160, "test": 40, "most": 25},
-    },
-    "cpu": {
-        "data": ["cap_sotu", "manifesto_military"],
-        "seeds": 10,
-        "final_seeds": 3,
-        "scored": list(SCORED),
-        "smoke": False,
-        "sizes": {"pool": 4000, "test": 2000, "most": 1000},
-    },
-}
-SCALES["paper"] = SCALES["cpu"]
-PUBLISHED = {
-    "BERT-base, fine-tuned": (0.374, 0.564, 0.600),
-    "BERT-NLI, fine-tuned": (0.487, 0.591, 0.623),
-    "logistic regression on embeddings": (0.370, 0.488, 0.523),
-}
+PUBLISHED = harness.read_toml(__file__)["published"]
 
 
 def play(name, data, way, seed, args):
@@ -122,7 +96,7 @@ def run(settings):
     def go(ways, seeds):
         names = ("data", "way", "seed")
         grid = [dict(zip(names, c, strict=True)) for c in product(*ways, range(seeds))]
-        return run_grid(function, grid, settings.out)
+        return harness.run_grid(function, grid, settings.out)
 
     records = go((settings.data, WAYS), settings.seeds)
     queried = {
@@ -134,13 +108,8 @@ def run(settings):
 
 def at(records, way, n, place=2):
     """Percent with n labels by seed; 2 is macro F1, 1 accuracy."""
-    return {
-        r["seed"]: 100 * each[place]
-        for r in records
-        if r["way"] == way
-        for each in r["rounds"]
-        if each[0] == n
-    }
+    found = harness.at(records, n, place, way=way)
+    return {seed: 100 * score for seed, score in found.items()}
 
 
 def make_tables(records, settings):
@@ -155,12 +124,12 @@ def make_tables(records, settings):
                 cells = [list(at(own, way, n, place).values()) for n in settings.scored]
                 if all(cells):
                     title_of = "asked, fine-tuned" if way == "fine-tuned" else way
-                    shown = [mean_std(cell, 1) for cell in cells]
+                    shown = [harness.mean_std(cell, 1) for cell in cells]
                     rows.append([name, f"{title_of} (n = {len(cells[0])})", *shown])
-        tables[title] = table(head, rows)
-    rows = [[name, *(f"{100 * f:.1f}" for f in fs)] for name, fs in PUBLISHED.items()]
-    tables["published"] = table(
-        ["mean over eight data sets", *(f"{n} labels" for n in SCORED)], rows
+        tables[title] = harness.table(head, rows)
+    tables["published"] = harness.table(
+        ["mean over eight data sets", *(f"{n} labels" for n in PUBLISHED["labels"])],
+        [[name, *figures] for name, figures in PUBLISHED["macro_f1"].items()],
     )
     pairs = [
         ("random, described", "random"),
@@ -169,22 +138,19 @@ def make_tables(records, settings):
         ("asked, described", "random"),
         ("fine-tuned", "asked"),
     ]
-    cells = []
+    cells = {}
     for name, own in by_data.items():
-        for a, b in pairs:
-            for n in settings.scored:
-                first, second = at(own, a, n), at(own, b, n)
-                seeds = sorted(first.keys() & second.keys())
-                if len(seeds) > 1:
-                    values = [[each[s] for s in seeds] for each in (first, second)]
-                    cells.append((name, a, b, n, values))
-    p_values = holm([paired_t(*values).p_value for *_, values in cells])
+        for (a, b), n in product(pairs, settings.scored):
+            values = harness.pair(at(own, a, n), at(own, b, n))
+            if len(values[0]) > 1:
+                cells[name, f"{a} less {b}", n] = values
+    found = harness.compare(cells)
     rows = [
-        [name, f"{a} less {b}", n, said(np.subtract(*values)), f"{p:.3f}"]
-        for (name, a, b, n, values), p in zip(cells, p_values, strict=True)
+        [*cell, harness.said(np.subtract(*values)), f"{found[cell][1]:.3f}"]
+        for cell, values in cells.items()
     ]
     names = ["data", "difference", "labels", "points of macro F1", "p (Holm)"]
-    return tables | {"tests": table(names, rows)}
+    return tables | {"tests": harness.table(names, rows)}
 
 
 def check(records, settings, tables):
@@ -196,10 +162,10 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    settings = harness.settle(__doc__, __file__)
     if settings.add:
         raise SystemExit("--add: the final models need what --out holds; leave it out.")
-    publish(settings, "anchors", run, lambda *_: None, make_tables, check)
+    harness.publish(settings, "anchors", run, lambda *_: None, make_tables, check)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,22 @@ which encodes the texts. Run from the repository:
     python benchmarks/audits.py --cache FOLDER --output audits.json
 
 SKACTIVE_DATA is the folder of the data sets.
+
+Options:
+    --cache FOLDER
+    --output FILE
+    --sessions 3
+    --draws 200
+    --sets NAME...
+Smoke: --sets "made up" --sessions 1 --draws 4
 """
 
-import argparse
 import json
-import warnings
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
-from estimates import LEAST, MOST, encode, label, predict_all
-from sklearn.exceptions import ConvergenceWarning
+from _harness import parse
+from estimates import DEFAULTS, LEAST, MOST, predict_queried, read_sets
 
 from skactive.estimation import estimate_prevalence, estimate_quality
 
@@ -162,33 +167,15 @@ def add_calibration(found, name, y, proba, rng, n_draws):
 
 def main():
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=Path("benchmark-features"))
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--sessions", type=int, default=3)
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--smoke", action="store_true", help="made-up features, tiny")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    options.cache.mkdir(exist_ok=True)
-    if options.smoke:
-        options.sets, options.sessions, options.draws = ["made up"], 1, 4
+    args = parse(__doc__, **{**DEFAULTS, "sets": SETS})
     found = defaultdict(list)
-    for place, name in enumerate(options.sets):
-        if options.smoke:
-            rng = np.random.default_rng(0)
-            y = rng.integers(3, size=1000)
-            X = rng.normal(size=(1000, 8)) + 2 * np.eye(8)[y]
-        else:
-            X, y = encode(name, options.cache)
-        for seed in range(options.sessions):
+    for place, (name, X, y) in enumerate(read_sets(args)):
+        for seed in range(args.sessions):
             rng = np.random.default_rng([place, seed])
-            rows = label(X, y, "margin", seed)
-            proba = predict_all(X, y, rows, int(y.max()) + 1)
-            compare_designs(found, name, y, proba, rng, options.draws)
-            stop_at_goals(found, name, y, proba, rng, options.draws // 4)
-            add_calibration(found, name, y, proba, rng, options.draws // 4)
+            proba = predict_queried(X, y, "margin", seed)
+            compare_designs(found, name, y, proba, rng, args.draws)
+            stop_at_goals(found, name, y, proba, rng, args.draws // 4)
+            add_calibration(found, name, y, proba, rng, args.draws // 4)
         print(name, flush=True)
     means = {
         "|".join(map(str, key)): float(
@@ -196,8 +183,8 @@ def main():
         )
         for key, values in found.items()
     }
-    if options.output:
-        options.output.write_text(json.dumps(means, indent=1) + "\n")
+    if args.output:
+        args.output.write_text(json.dumps(means, indent=1) + "\n")
     for key, value in means.items():
         print(f"{key}: {value:.3g}")
 

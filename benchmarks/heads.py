@@ -11,13 +11,20 @@ and of the ratio to LogisticRegression in the same turn:
 - FewLabelClassifier, which compares its candidates
 - make_text_classifier's last step with an unlabeled pool
 - a round: query by margin from the pool, and teach with a batch of 25 more labels
+
+Options:
+    --classes 2 4 6 77
+    --labels 500
+    --pool 10000
+    --turns 9
+Smoke: --classes 3 --labels 60 --pool 300 --turns 2
 """
 
-import argparse
 from copy import deepcopy
 from time import process_time
 
 import numpy as np
+from _harness import parse, print_rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
@@ -68,24 +75,19 @@ def measure(k, args):
     return {name: np.array(values) for name, values in seconds.items()}
 
 
+def list_rows(args):
+    """Yield the rows of the table."""
+    for k in args.classes:
+        seconds = measure(k, args)
+        for name, values in seconds.items():
+            ratio = np.median(values / seconds["LogisticRegression"])
+            yield f"{k}|{name}|{1000 * np.median(values):.0f}|{ratio:.1f}"
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--classes", type=int, nargs="+", default=[2, 4, 6, 77])
-    parser.add_argument("--labels", type=int, default=500)
-    parser.add_argument("--pool", type=int, default=10_000)
-    parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.classes, args.labels, args.pool, args.turns = [3], 60, 300, 2
-    print("| classes | method | ms | ratio |\n|--:|---|--:|--:|")
+    args = parse(__doc__)
     with threadpool_limits(limits=1):
-        for k in args.classes:
-            seconds = measure(k, args)
-            for name, values in seconds.items():
-                ratio = np.median(values / seconds["LogisticRegression"])
-                ms = 1000 * np.median(values)
-                print(f"| {k} | {name} | {ms:.0f} | {ratio:.1f} |")
+        print_rows("classes|method|ms|ratio", list_rows(args))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,20 @@ from the repository:
 
 `--quick` runs a third of the cells, by default with 100 samples. Records of the same
 code are read from the file and not repeated.
+
+Options:
+    --out FILE        JSON lines, read and continued
+    --samples N       by default 300, or 100 for a part
+    --again N         samples for cells below 92 %
+    --only MEASURE
+    --families {exact,classes,trained,draws,means}...
+    --jobs 1
+    --shown 15        cases named a measure
+    --quick
+Smoke: --quick --samples 2
 """
 
-import argparse
 import hashlib
-import json
 import sys
 import time
 import warnings
@@ -23,8 +32,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from _harness import Records, parse, print_rows
 from estimates import predict_all
-from joblib import Parallel, delayed
 from scipy.stats import hypergeom, t
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -386,7 +395,7 @@ FAMILIES = {
 
 def run(cell, n_samples, only, code):
     """Return the record of a cell."""
-    name, tally, began = ", ".join(map(str, cell)), Tally(only), time.perf_counter()
+    name, tally, began = name_of(cell), Tally(only), time.perf_counter()
     seed = hashlib.sha256(f"{name} {n_samples}".encode()).digest()
     rng = np.random.default_rng(list(seed))
     with threadpool_limits(1), warnings.catch_warnings():
@@ -414,6 +423,20 @@ def find_cases(records):
     return cases
 
 
+def list_figures(measure, found):
+    """Return the row of a measure."""
+    coverage = np.array([case[0] for case in found])
+    total = {key: sum(row[key] for *_, row in found) for key in found[0][3]}
+    total = {key: value / total["n"] for key, value in total.items()}
+    refusing = np.mean([row["refused"] > row["n"] / 2 for *_, row in found])
+    widths = [row["width"] / row["plain"] for *_, row in found if row["plain"]]
+    return (
+        f"{measure}|{len(found)}|{np.nanmean(coverage):.1%}|{np.nanmin(coverage):.1%}|"
+        f"{(coverage < LOW).sum()}|{total['above']:.1%} : {total['below']:.1%}|"
+        f"{refusing:.0%}|{total['whole']:.1%}|{np.mean(widths or np.nan):.2f}"
+    )
+
+
 def write_summary(records, n_shown):
     """Print a table of the measures and the cases whose coverage is low.
 
@@ -421,21 +444,9 @@ def write_summary(records, n_shown):
     of a cell, or a cell.
     """
     cases = find_cases(records)
-    head = "measure | cases | coverage | least | below 92 % | truth above : below"
-    print(f"| {head} | refuses most | 0 to 1 | width |\n|---|" + "--:|" * 8)
-    for measure, found in cases.items():
-        coverage = np.array([case[0] for case in found])
-        total = {key: sum(row[key] for *_, row in found) for key in found[0][3]}
-        total = {key: value / total["n"] for key, value in total.items()}
-        refusing = np.mean([row["refused"] > row["n"] / 2 for *_, row in found])
-        widths = [row["width"] / row["plain"] for *_, row in found if row["plain"]]
-        width = np.mean(widths or np.nan)
-        mean, least = (f(coverage) for f in (np.nanmean, np.nanmin))
-        print(
-            f"| {measure} | {len(found)} | {mean:.1%} | {least:.1%} "
-            f"| {(coverage < LOW).sum()} | {total['above']:.1%} : {total['below']:.1%} "
-            f"| {refusing:.0%} | {total['whole']:.1%} | {width:.2f} |"
-        )
+    head = "measure|cases|coverage|least|below 92 %|truth above : below"
+    rows = (list_figures(*case) for case in cases.items())
+    print_rows(f"{head}|refuses most|0 to 1|width", rows)
     for measure, found in cases.items():
         low = sorted((case for case in found if case[0] < LOW), key=lambda c: c[0])
         if low:
@@ -450,68 +461,55 @@ def write_summary(records, n_shown):
             )
 
 
-def read(path, code, args):
-    """Return the records of this code in a file, by cell: the last ones."""
-    known = {}
-    if path and path.exists():
-        for line in path.read_text().splitlines():
-            record = json.loads(line)
-            if (record["code"], record["only"]) == (code, args.only):
-                known[record["cell"]] = record
-    return known
+def name_of(cell):
+    return ", ".join(map(str, cell))
+
+
+def choose_cells(args):
+    """Return the cells of the families; a third of them if it has to be quick."""
+    families = args.families
+    if args.only:
+        families = [f for f in families if args.only in FAMILIES[f][1]]
+    if not families:
+        sys.exit(f"--only must be one of {', '.join((*MEASURES, 'mean'))}.")
+    cells = [cell for cell in list_cells() if cell.family in families]
+    if args.quick:
+        codes = {c: hashlib.sha256(repr(c).encode()).digest() for c in cells}
+        cells = sorted(cells, key=lambda c: (c.family, codes[c]))[::3]
+    if args.smoke:
+        cells = [*{cell.family: cell for cell in cells}.values(), *cells[::30]]
+    return list(dict.fromkeys(cells))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="JSON lines, read and continued")
-    parser.add_argument("--samples", type=int, help="default: 300, or 100")
-    parser.add_argument("--again", type=int, help="samples for cells below 92 %%")
-    parser.add_argument("--only", default="", choices=("", *MEASURES, "mean"))
-    parser.add_argument("--families", nargs="+", default=[*FAMILIES], choices=FAMILIES)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--shown", type=int, default=15, help="cases named a measure")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.only:
-        args.families = [f for f in args.families if args.only in FAMILIES[f][1]]
-    cells = [cell for cell in list_cells() if cell.family in args.families]
-    if args.quick or args.smoke:
-        codes = {c: hashlib.sha256(repr(c).encode()).digest() for c in cells}
-        cells = sorted(cells, key=lambda c: (c.family, codes[c]))[::3]
-        args.samples = args.samples or 100
-    args.samples = args.samples or 300
-    if args.smoke:
-        first = {cell.family: cell for cell in cells}
-        cells, args.samples = [*first.values(), *cells[::30]], 2
+    args = parse(__doc__, only="")
+    n_samples = args.samples or (100 if args.quick else 300)
+    cells = choose_cells(args)
     files = [*sorted(Path(estimation.__file__).parent.glob("*.py")), Path(__file__)]
     code = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:8]
-    known = read(args.out, code, args)
+    kept = Records(args.out)
     print(f"skactive of {files[0].parent}, {code}", file=sys.stderr)
 
+    def find():
+        """Return the records of this code by cell: the last ones."""
+        wanted = code, args.only
+        return {r["cell"]: r for r in kept if (r["code"], r["only"]) == wanted}
+
     def play(chosen, n_samples):
-        names = {", ".join(map(str, cell)): cell for cell in chosen}
+        known = find()
         had = {name for name, r in known.items() if r["samples"] >= n_samples}
-        jobs = [
-            delayed(run)(cell, n_samples, args.only, code)
-            for name, cell in names.items()
-            if name not in had
-        ]
-        for record in Parallel(args.jobs, return_as="generator_unordered")(jobs):
-            known[record["cell"]] = record
-            if args.out:
-                with args.out.open("a") as stream:
-                    stream.write(json.dumps(record) + "\n")
-        return [known[name] for name in names]
+        chosen = [cell for cell in chosen if name_of(cell) not in had]
+        kept.run(run, [(c, n_samples, args.only, code) for c in chosen], args.jobs)
+        known = find()
+        return [known[name_of(cell)] for cell in cells]
 
     warnings.filterwarnings("ignore", "Mean of empty slice|All-NaN")
-    records = play(cells, args.samples)
+    records = play(cells, n_samples)
     if args.again:
         cases = [case for found in find_cases(records).values() for case in found]
         low = {cell for coverage, cell, *_ in cases if coverage < LOW}
-        again = [cell for cell in cells if ", ".join(map(str, cell)) in low]
-        play([cell for cell in again if cell.family != "exact"], args.again)
-        records = [known[record["cell"]] for record in records]
+        again = [c for c in cells if name_of(c) in low and c.family != "exact"]
+        records = play(again, args.again)
     write_summary(records, args.shown)
     seconds = sum(record["seconds"] for record in records)
     print(f"\n{len(records)} cells, {seconds:.0f} s", file=sys.stderr)

@@ -9,30 +9,24 @@ it; or until it is among the first nine, and its digit does ("digits of the list
 
     SKACTIVE_DATA=.../data python benchmarks/keys_per_answer.py --texts 150 --seeds 3
     python benchmarks/keys_per_answer.py --smoke    # invented texts, for CI
+
+Options:
+    --texts 150
+    --pool 1500
+    --seeds 1
+    --classes {77,151}
+Smoke: --texts 10 --pool 60
 """
 
-import argparse
 import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from _harness import data_path, parse, print_rows
 
 NEAR = 9  # classes with a digit
-OTHERS = (
-    "accept_reservations account_blocked alarm application_status are_you_a_bot "
-    "bill_balance bill_due book_flight book_hotel calculator calendar "
-    "calendar_update cancel cancel_reservation car_rental carry_on change_accent "
-    "change_language change_speed change_user_name change_volume cook_time "
-    "credit_limit credit_score damaged_card date definition direct_deposit "
-    "directions distance do_you_have_pets exchange_gas find_phone flight_status "
-    "flip_coin food_last freeze_account fun_fact gas gas_type goodbye greeting "
-    "how_busy how_old_are_you improve_credit_score income ingredient_substitution "
-    "ingredients_list insurance insurance_change interest_rate international_fees "
-    "international_visa jump_start last_maintenance lost_luggage make_call maybe "
-    "meal_suggestion meaning_of_life measurement_conversion meeting_schedule "
-    "min_payment mpg new_card next_holiday next_song nutrition_info oil_change_how "
-    "oos order order_status pay_bill pto_balance "
-)
+INTENTS = Path(__file__).with_name("other_intents.txt")
 
 
 def plain(name):
@@ -97,45 +91,37 @@ def label(texts, truth, names, n, seed, describe):
     return np.array(keys[:n])
 
 
-def main():
-    """Print the keys per answer."""
-    import os
-
-    import pandas as pd
-
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--texts", type=int, default=150)
-    parser.add_argument("--pool", type=int, default=1500)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--classes", type=int, choices=[77, 151], default=77)
-    parser.add_argument("--smoke", action="store_true")
-    options = parser.parse_args()
-    if options.smoke:
-        options.texts, options.pool = 10, 60
-    else:
-        file = Path(os.environ["SKACTIVE_DATA"], "banking77", "train.parquet")
-        table = pd.read_parquet(file)
-    about = json.loads(Path(__file__).with_name("descriptions.json").read_text())
-    names = sorted(about["banking77"])
-    if options.smoke:
-        codes = np.arange(2 * len(names)) % len(names)
-        table = pd.DataFrame({"text": [f"{names[i]}?" for i in codes], "label": codes})
+def list_rows(args, table, names):
+    """Yield a row for a model that does not know the names, and one that does."""
+    every = names
+    if args.classes == 151:
+        every = sorted([*names, *INTENTS.read_text("utf-8").split()])
     for describe in (False, True):
         found = []
-        for seed in range(options.seeds):
-            frame = table.sample(options.pool, random_state=seed)
+        for seed in range(args.seeds):
+            frame = table.sample(args.pool, random_state=seed)
             truth = [names[code] for code in frame["label"]]
-            every = (
-                names if options.classes == 77 else sorted([*names, *OTHERS.split()])
-            )
             texts = frame["text"].tolist()
-            found.append(label(texts, truth, every, options.texts, seed, describe))
-        keys = np.concatenate(found)
-        print(
-            f"{len(every)} classes, names {'known' if describe else 'unknown'} to the "
-            f"model: {keys[:, 0].mean():.2f} keys with Enter, {keys[:, 1].mean():.2f} "
-            f"with digits of the list; {np.mean(keys[:, 0] == 1):.0%} among the nine"
+            found.append(label(texts, truth, every, args.texts, seed, describe))
+        enter, digits = np.concatenate(found).T
+        yield (
+            f"{len(every)}|{'yes' if describe else 'no'}|{enter.mean():.2f}|"
+            f"{digits.mean():.2f}|{np.mean(enter == 1):.0%}"
         )
+
+
+def main():
+    """Print the keys per answer."""
+    args = parse(__doc__)
+    about = json.loads(Path(__file__).with_name("descriptions.json").read_text())
+    names = sorted(about["banking77"])
+    if args.smoke:
+        codes = np.arange(2 * len(names)) % len(names)
+        table = pd.DataFrame({"text": [f"{names[i]}?" for i in codes], "label": codes})
+    else:
+        table = pd.read_parquet(data_path("banking77", "train"))
+    head = "classes|names known|keys with Enter|with digits of the list|among the nine"
+    print_rows(head, list_rows(args, table, names))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,15 @@ With `--first`, the classes are named as on the first screen of the page, in the
 that a browser makes. Seconds of the wall and of the processors that the server used are
 from the call that names them to the reply with the first text, and to that with the
 next one, after an answer.
+
+Options:
+    --rows 10000 100000
+    --answers 200
+    --pace 0.5           seconds per answer
+    --first N            runs for the first text only
+Smoke: --rows 300 --answers 5
 """
 
-import argparse
 import csv
 import json
 import os
@@ -33,6 +39,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
+from _harness import parse
 from selenium import webdriver
 from selenium.webdriver import ActionChains
 
@@ -216,22 +223,15 @@ def time_fsync(folder, repeats=50):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--smoke", action="store_true", help="a run of seconds")
-    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--answers", type=int, default=200)
-    parser.add_argument("--pace", type=float, default=0.5, help="seconds per answer")
-    parser.add_argument("--first", type=int, help="runs for the first text only")
-    args = parser.parse_args()
+    args = parse(__doc__)
     if args.first:
         for n in args.rows:
             measure_first(n, args.first)
         return
-    rows, answers = ([300], 5) if args.smoke else (args.rows, args.answers)
     driver = open_browser()
     try:
-        for n in rows:
-            measure(driver, n, answers, args.pace)
+        for n in args.rows:
+            measure(driver, n, args.answers, args.pace)
     finally:
         driver.quit()
 

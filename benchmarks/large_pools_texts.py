@@ -7,11 +7,14 @@ Writes the texts of --texts with ids as one file of each format, and opens each 
 open_pool in a process of its own. Prints the seconds of opening and of reading all
 texts, the seconds of 100 random texts, and by how much the peak of the resident memory
 (ru_maxrss) grows over what the imports take.
+
+Options:
+    --texts FILE      a table that open_pool reads
+    --column text     its column of texts
+Smoke:
 """
 
-import argparse
-import multiprocessing
-import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,6 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
+from _harness import alone, parse, peak_memory, print_rows
 
 
 def write_tables(args, folder):
@@ -37,56 +41,44 @@ def write_tables(args, folder):
     table.to_pandas().to_json(folder / "texts.jsonl", orient="records", lines=True)
 
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def measure(path, id, queue):
-    """Open a table and read it; put seconds and megabytes into the queue."""
+def measure(path, id):
+    """Open a table and read it; rows, seconds, and bytes of memory."""
     from skactive.datasets import open_pool
 
-    imports, times = peak(), [time.perf_counter()]
+    imports, times = peak_memory(), [time.perf_counter()]
     pool = open_pool(path, "text", id=id)
     times.append(time.perf_counter())
-    opened = peak()
+    opened = peak_memory()
     for _ in pool.batches():
         pass
     times.append(time.perf_counter())
     list(pool[np.random.default_rng(0).integers(len(pool), size=100)])
     times.append(time.perf_counter())
-    queue.put((len(pool), *np.diff(times), imports, opened - imports, peak() - imports))
+    read = peak_memory()
+    return len(pool), *np.diff(times), imports, opened - imports, read - imports
+
+
+def list_rows(folder):
+    """Yield the row of each file, with and without ids."""
+    for path in sorted(folder.iterdir()):
+        for id in (None, "id"):
+            n, opening, reading, some, *memory = alone(measure, path, id)
+            imports, opened, read = (f"{size / 2**20:.0f}" for size in memory)
+            yield (
+                f"{path.name}|{id}|{n}|{opening:.2f}|{reading:.2f}|{1000 * some:.1f}|"
+                f"{imports}|+{opened}|+{read}"
+            )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--texts", help="a table that open_pool reads")
-    parser.add_argument("--column", default="text", help="its column of texts")
-    parser.add_argument("--smoke", action="store_true", help="20,000 invented texts")
-    args = parser.parse_args()
+    args = parse(__doc__)
     if args.texts is None and not args.smoke:
-        parser.error("name a table with --texts, or pass --smoke")
-
-    print("file                 ids  texts     open s  all s  100 ms  MB, opened, read")
-    context = multiprocessing.get_context("spawn")
+        sys.exit("name a table with --texts, or pass --smoke")
+    head = "file|ids|texts|open s|all s|100 ms|MB|MB, opened|MB, read"
     with tempfile.TemporaryDirectory() as folder:
-        # In a process of its own: a process begins with the peak of the one that starts
-        # it.
-        writer = context.Process(target=write_tables, args=(args, Path(folder)))
-        writer.start()
-        writer.join()
-        for path in sorted(Path(folder).iterdir()):
-            for id in (None, "id"):
-                queue = context.SimpleQueue()
-                process = context.Process(target=measure, args=(path, id, queue))
-                process.start()
-                n, opening, reading, some, *memory = queue.get()
-                process.join()
-                print(
-                    f"{path.name:20} {id!s:4} {n:9} {opening:6.2f} {reading:6.2f} "
-                    f"{1000 * some:6.1f}  {memory[0]:.0f} +{memory[1]:.0f} "
-                    f"+{memory[2]:.0f}",
-                    flush=True,
-                )
+        # A process begins with the peak of the one that starts it.
+        alone(write_tables, args, Path(folder))
+        print_rows(head, list_rows(Path(folder)))
 
 
 if __name__ == "__main__":

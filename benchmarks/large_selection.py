@@ -14,18 +14,21 @@ counts pages of the file that are resident.
 from a row to its nearest label or pick, which `coreset` makes small, and by the mean
 over the rows of exp(-d^2), the facility location that `uherding` without a measure
 makes large, with d the distance to the nearest label or pick.
+
+Options:
+    --data FOLDER   of the file
+    --rows 10000000
+    --width 384
+    --strategies NAME...
+    --loss
+Smoke: --rows 3000 --width 8 --loss
 """
 
-import argparse
-import json
-import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter, process_time
 
 import numpy as np
+from _harness import alone, parse, peak_memory, print_rows, timed
 
 STRATEGIES = ("margin", "entropy", "badge", "coreset", "partitioned coreset")
 N_LABELS, N_QUERIES, CHUNK = 200, 100, 65_536
@@ -74,44 +77,36 @@ def make_learner(X, name):
 
 
 def measure(path, name):
-    """Query twice in this process, with labels between, and print a line of JSON."""
+    """Query twice, with labels between; seconds of wall and processor, peak memory."""
     X = np.load(path, mmap_mode="r")
     learner, labeled = make_learner(X, name)
     left = np.ones(len(X), dtype=bool)
     left[labeled] = False
     seconds = []
     for _ in range(2):
-        start = perf_counter(), process_time()
-        picks = learner.query(X, N_QUERIES, candidates=left)
-        seconds.append([perf_counter() - start[0], process_time() - start[1]])
+        picks, spent = timed(learner.query, X, N_QUERIES, candidates=left)
+        seconds.append(spent)
         left[picks] = False
         learner.teach(X[picks].astype(np.float32), np.arange(len(picks)) % 4)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"seconds": seconds, "peak": peak, "n_picks": len(set(picks))}))
+    return *np.concatenate(seconds), peak_memory()
 
 
-def run(path, names):
-    """Measure strategies one after another and print a table."""
-    n_bytes = path.stat().st_size
-    print("strategy              first (CPU)      second (CPU)     read GB/s  peak GB")
+def list_rows(path, names):
+    """Yield the row of each strategy, measured in a process of its own."""
     for name in names:
-        command = [sys.executable, __file__, "--child", str(path), name]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        found = json.loads(done.stdout)
-        (first, cpu), (second, cpu_2) = found["seconds"]
-        print(
-            f"{name:20} {first:7.1f} ({cpu:6.1f}) {second:7.1f} ({cpu_2:6.1f})"
-            f" {n_bytes / first / 1e9:10.2f} {found['peak'] / 1e9:8.2f}",
-            flush=True,
+        first, cpu, second, cpu_2, peak = alone(measure, path, name)
+        rate = path.stat().st_size / first
+        yield (
+            f"{name}|{first:.1f} ({cpu:.1f})|{second:.1f} ({cpu_2:.1f})|"
+            f"{rate / 1e9:.2f}|{peak / 1e9:.2f}"
         )
 
 
-def report_loss(n, d):
-    """Print the objectives of both ways on rows in random order and by cluster."""
+def list_losses(n, d):
+    """Yield rows: the objectives of both ways on rows shuffled and by cluster."""
     from skactive.strategies import Partitioned, UHerding
 
     wrapped = {"coreset": "coreset", "uherding": UHerding(measure=None, radius=1.0)}
-    print("strategy   rows        parts  objective   loss")
     full = 0.0
     for by_cluster in (False, True):
         X = make_rows(n, d, 0, by_cluster)
@@ -134,30 +129,20 @@ def report_loss(n, d):
                 full = value if n_parts == 1 else full
                 loss = value / full - 1 if name == "coreset" else 1 - value / full
                 order = "by cluster" if by_cluster else "shuffled"
-                print(f"{name:10} {order:10} {n_parts:6} {value:10.4f} {loss:6.1%}")
+                yield f"{name}|{order}|{n_parts}|{value:.4f}|{loss:.1%}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder of the file")
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--width", type=int, default=384)
-    parser.add_argument("--strategies", nargs="+", default=STRATEGIES)
-    parser.add_argument("--loss", action="store_true")
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.child:
-        return measure(*args.child)
-    if args.smoke:
-        args.rows, args.width = 3_000, 8
-    if args.loss or args.smoke:
-        report_loss(min(args.rows, 100_000), args.width)
+    args = parse(__doc__, strategies=STRATEGIES)
+    if args.loss:
+        losses = list_losses(min(args.rows, 100_000), args.width)
+        print_rows("strategy|rows|parts|objective|loss", losses)
     if args.data or args.smoke:
         with tempfile.TemporaryDirectory() as folder:
             path = (args.data or Path(folder)) / f"{args.rows}x{args.width}.npy"
             write_pool(path, args.rows, args.width)
-            run(path, args.strategies)
+            head = "strategy|first s (CPU)|second s (CPU)|read GB/s|peak GB"
+            print_rows(head, list_rows(path, args.strategies))
 
 
 if __name__ == "__main__":

@@ -7,21 +7,22 @@ The texts are in a file that `open_pool` maps; their ids are row numbers, or str
 a column. Features are two numbers per text, and the strategy is random, so that what is
 measured is the session. Then bytes that are kept of an item, between pools of 100,000
 and 200,000. Each kind of ids runs in a process of its own, for its peak of memory.
+
+Options:
+    --pool 1000000
+    --bytes-pool 100000
+Smoke: --pool 5000 --bytes-pool 5000
 """
 
-import argparse
 import gc
-import resource
-import subprocess
-import sys
 import tempfile
 import tracemalloc
 from pathlib import Path
-from time import perf_counter, process_time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from _harness import alone, parse, peak_memory, timed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -71,24 +72,30 @@ def measure_seconds(folder, n, kind):
     pool = write_pool(folder, n + N_MORE, kind)
     path = Path(folder, "session")
 
-    def timed(name, function, *args, **options):
-        wall, cpu = perf_counter(), process_time()
-        result = function(*args, **options)
-        wall, cpu = perf_counter() - wall, process_time() - cpu
+    def clock(name, function, *args, **options):
+        result, (wall, cpu) = timed(function, *args, **options)
         print(f"{name:<28} {wall:8.2f} s  {cpu:8.2f} s of a core", flush=True)
         return result
 
     def open_session(name, X):
-        return timed(name, LabelingSession, make_learner(), X, path, audit_every=10)
+        return clock(name, LabelingSession, make_learner(), X, path, audit_every=10)
 
     with open_session("open a new session", pool[:n]) as session:
+<<<<<<< HEAD
         label(session, timed("ask for the first batch", session.ask))
         batch = timed("ask for another batch", session.ask)
         timed("tell 100 labels", label, session, batch)
         timed("undo", session.undo)
         timed("search", session._core.state.pool.search, "no such text")
+=======
+        label(session, clock("ask for the first batch", session.ask))
+        batch = clock("ask for another batch", session.ask)
+        clock("tell 100 labels", label, session, batch)
+        clock("undo", session.undo)
+        clock("search", session.state.pool.search, "no such text")
+>>>>>>> h-bench
     with open_session("open it again", pool[:n]) as session:
-        timed(f"add {N_MORE} texts", session.add, pool[n:])
+        clock(f"add {N_MORE} texts", session.add, pool[n:])
     open_session("open it after that", pool).close()
     open_session(f"open it without these {N_MORE}", pool[:n]).close()
 
@@ -110,27 +117,19 @@ def measure_bytes(folder, n, kind):
     print(f"kept of an item: {(kept[1] - kept[0]) / n:.1f} bytes", flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pool", type=int, default=1_000_000)
-    parser.add_argument("--bytes-pool", type=int, default=100_000)
-    parser.add_argument("--kind", choices=["numbers", "strings"])
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.pool, args.bytes_pool = 5_000, 5_000
-    if args.kind is None:
-        for kind in ("numbers", "strings"):
-            sizes = ["--pool", str(args.pool), "--bytes-pool", str(args.bytes_pool)]
-            command = [sys.executable, __file__, "--kind", kind, *sizes]
-            subprocess.run(command, check=True)
-        return
-    print(f"\n{args.pool} texts, ids are {args.kind}:", flush=True)
+def measure(kind, n, n_bytes):
+    """Print what a session with a kind of ids costs."""
+    print(f"\n{n} texts, ids are {kind}:", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        measure_seconds(folder, args.pool, args.kind)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"peak of memory: {peak} MB", flush=True)
-        measure_bytes(folder, args.bytes_pool, args.kind)
+        measure_seconds(folder, n, kind)
+        print(f"peak of memory: {peak_memory() / 2**20:.0f} MB", flush=True)
+        measure_bytes(folder, n_bytes, kind)
+
+
+def main():
+    args = parse(__doc__)
+    for kind in ("numbers", "strings"):
+        alone(measure, kind, args.pool, args.bytes_pool)
 
 
 if __name__ == "__main__":

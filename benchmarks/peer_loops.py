@@ -21,6 +21,11 @@ a busy machine.
 
 At the cpu scale: AG News, all-MiniLM-L6-v2, 64 tokens, a pool of 2,000, 50 labels and
 10 rounds of 50; the paper scale has a pool of 10,000, 128 tokens and BERT.
+
+Options:
+    --peers NAME...        by default all of them
+    --environments FOLDER  of the peers'
+    --python FILE          one interpreter for all peers
 """
 
 import importlib.util
@@ -32,9 +37,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from _harness import ONE_THREAD, publish, settle
 from joblib import Parallel, delayed
-from papers.common import load, make_parser, settle
-from papers.pages import publish
+from papers.common import load
 from peers.environments import PACKAGES, make_environment
 from peers.loop_problem import LoopProblem
 from peers.loop_skactive import run_prepal
@@ -46,43 +51,6 @@ IMPORTS = {
     "modAL": ("modAL", "sentence_transformers"),
     "scikit-activeml": ("skactiveml", "sentence_transformers"),
     "baal": ("baal", "sentence_transformers"),
-}
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 1,
-        "n_test": 40,
-        "problem": {
-            "n_pool": 120,
-            "n_initial": 20,
-            "batch": 10,
-            "rounds": 2,
-            "max_length": 24,
-            "epochs": 1,
-        },
-        "beside": [],
-    },
-    "cpu": {
-        "data": ["ag_news"],
-        "seeds": 10,
-        "fewer": {"small-text": 3},  # it takes ten times as long
-        "n_test": 1000,
-        "problem": {"n_pool": 2000},
-        # Ours alone, with other settings: which, and how many seeds.
-        "beside": [
-            ({"freeze": 3}, 3),
-            ({"freeze": 3, "precision": "bfloat16"}, 3),
-            ({"freeze": 5, "precision": "bfloat16"}, 3),
-            ({"n_pool": 10_000}, 1),
-        ],
-    },
-    "paper": {
-        "data": ["ag_news"],
-        "seeds": 3,
-        "n_test": None,
-        "problem": {"n_pool": 10_000, "max_length": 128, "lr": 5e-5},
-        "beside": [({"freeze": 6}, 3)],
-    },
 }
 
 
@@ -146,14 +114,12 @@ def run(cell, python, settings):
     path = folder / f"{cell.name}.json"
     if not path.exists():
         problem = folder / f"problem{cell.setting}.json"
-        names = "OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"
-        one = {f"{name}_NUM_THREADS": "1" for name in names}
         worker = [python, "-m", "peers.loop_worker", cell.library, problem]
         with open(folder / f"{cell.name}.log", "w+", encoding="utf-8") as log:
             done = subprocess.run(
                 [*worker, str(cell.seed), path],
                 cwd=Path(__file__).parent,
-                env={**os.environ, **one},
+                env={**os.environ, **ONE_THREAD},
                 stderr=log,
             )
             log.seek(0)
@@ -215,11 +181,7 @@ def check(records, settings, tables):
 
 
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--peers", nargs="*", choices=PACKAGES, help="all of them")
-    parser.add_argument("--environments", type=Path, help="folder of the peers'")
-    parser.add_argument("--python", help="one interpreter for all peers")
-    settings = settle(parser.parse_args(), SCALES)
+    settings = settle(__doc__, __file__)
     publish(settings, "peers", run_all, draw, make_tables, check)
 
 

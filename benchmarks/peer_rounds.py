@@ -8,36 +8,19 @@ The pool and the settings are those of `papers/prepal.py --scale labels`: 10,000
 is a process of peer_loops.py that trains, asks and trains once more; the seconds of its
 two trainings are shared out by their labels. Rounds between are interpolated linearly.
 Writes rounds.json to --out, which prepal.py reads with --peer-rounds.
+
+Options:
+    --environments FOLDER  of small-text's
 """
 
 import json
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
-from papers.common import make_parser, settle
+from _harness import settle
 from peer_loops import OURS, Cell, find_pythons, finished, make_problem
 from peer_loops import run as run_cell
-
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "seeds": 1,
-        "n_test": 20,
-        "rounds": [0, 2],
-        "problem": {"n_pool": 60, "n_initial": 10, "batch": 5, "max_length": 16}
-        | {"epochs": 1},
-    },
-    "cpu": {
-        "data": ["sst2", "ag_news"],
-        "seeds": 1,
-        "n_test": 50,
-        "rounds": [0, 9, 19, 29, 38],
-        "problem": {"n_pool": 10_000, "n_initial": 50, "batch": 50},
-    },
-}
-SCALES["paper"] = SCALES["cpu"]
 
 
 def measure(settings, data, library, python):
@@ -64,9 +47,7 @@ def interpolate(rounds):
 
 
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--environments", type=Path, help="folder of small-text's")
-    settings = settle(parser.parse_args(), SCALES)
+    settings = settle(__doc__, __file__)
     settings.peers = [] if settings.scale == "smoke" else ["small-text"]
     pythons = find_pythons(settings)
     library = OURS if settings.scale == "smoke" else "small-text"

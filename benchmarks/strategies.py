@@ -29,11 +29,18 @@ nearest asked row (embedding_kmeans), the exact joint mutual information of the 
 asked for and the model, in nats (batchbald: all get the draws that ours makes itself),
 the mean entropy of those asked for (entropy); means over the turns, each with a seed of
 its own. In batchbald the seconds of ours include the drawing.
+
+Options:
+    --peers-python FILE   that of the peers' environment
+    --rows NAMES          of strategies, with commas; by default all
+    --pool N              only rows with such a pool
+    --repeats 3
+    --timeout 120.0
+    --json FILE           results are added to those in it
+Smoke: --repeats 1
 """
 
-import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -42,6 +49,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from _harness import Worker, parse, print_rows, read_toml
 from peers.calls import make_learner
 from peers.problem import N_DRAWS, QUALITY, read_problem, write_rows
 
@@ -68,31 +76,7 @@ class Row:
         return " ".join([self.strategy, *changed])
 
 
-ROWS = [
-    Row(
-        "entropy", 100_000, {"small-text": 300, "scikit-activeml": 3, "modAL-python": 0}
-    ),
-    Row("coreset", 10_000, {"small-text": 200}),
-    Row("coreset", 100_000, {"scikit-activeml": 8}),
-    Row("badge", 100_000, {"scikit-activeml": 12}, memory=150),
-    Row(
-        "batchbald",
-        2_000,
-        {"batchbald_redux": 9, "baal": 9, "scikit-activeml": 0},
-        batch=10,
-        params={"n_draws": N_DRAWS},
-    ),
-    Row("dal", 10_000, {"small-text": 5, "scikit-activeml": 5}),
-    Row("dal", 10_000, {"scikit-activeml": 0}, params={"n_batches": 1}),
-    Row("cal", 10_000, {"small-text": 5, "scikit-activeml": 5}),
-    Row("typiclust", 10_000, {"scikit-activeml": 5}),
-    Row("probcover", 10_000, {"scikit-activeml": 5}),
-    Row("embedding_kmeans", 10_000, {"small-text": 5}),
-    *(
-        Row(strategy, 1_000_000, memory=2_000)
-        for strategy in ("egl", "bald", "margin", "density", "embedding_kmeans")
-    ),
-]
+ROWS = [Row(**row) for row in read_toml(__file__)["rows"]]
 
 
 class Record(Strategy):
@@ -108,33 +92,6 @@ class Record(Strategy):
 def write_draws(problem):
     make_learner(problem, Record()).query(problem.X_pool, 1)
     np.save(problem.draws_file, Record.draws)
-
-
-class Worker:
-    """A process that answers for one library, on one thread."""
-
-    def __init__(self, library, python):
-        names = "OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"
-        one = {f"{name}_NUM_THREADS": "1" for name in names}
-        self.process = subprocess.Popen(
-            [python, "-m", "peers.worker", library],
-            cwd=Path(__file__).parent,
-            env={**os.environ, **one},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def ask(self, request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else {"error": "the process has died"}
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def take_turns(workers, request, repeats):
@@ -199,9 +156,7 @@ def judge(line):
     return "met" if met else "missed"
 
 
-HEADER = """
-| strategy | pool | s | MB | peer | s | MB | ratio | target | answers: ours, peer's | |
-|---|--:|--:|--:|---|--:|--:|--:|--:|---|---|"""
+HEAD = "strategy|pool|s|MB|peer|s|MB|ratio|target|answers: ours, peer's|"
 
 
 def format_line(line):
@@ -227,7 +182,7 @@ def format_line(line):
         f"{line.get('of', '')} {', '.join(qualities)}".strip(),
         line["verdict"].strip().split("\n")[-1],
     ]
-    return f"| {' | '.join(cells)} |"
+    return cells
 
 
 def choose_rows(names, pool):
@@ -242,23 +197,15 @@ def choose_rows(names, pool):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--peers-python", help="that of the peers' environment")
-    parser.add_argument("--rows", help="names of strategies, with commas; default all")
-    parser.add_argument("--pool", type=int, help="only rows with such a pool")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=120.0)
-    parser.add_argument("--json", type=Path, help="results are added to those in it")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = parse(__doc__)
     d, m, rows = 384, 500, choose_rows(args.rows, args.pool)
     pythons = {OURS: sys.executable}
     if args.smoke:
-        d, m, args.repeats = 16, 40, 1
+        d, m = 16, 40
         rows = [replace(row, pool=400, batch=4, memory=float("inf")) for row in rows]
     elif args.peers_python:
         # Not resolved: the link is what makes the environment.
-        python = str(Path(args.peers_python).absolute())
+        python = args.peers_python.absolute()
         pythons |= {peer: python for row in rows for peer in row.peers}
     else:
         print("no --peers-python: the peers are left out")
@@ -278,7 +225,8 @@ def main():
                     write_draws(replace(problem, seed=seed))
             for library in pythons:
                 if library not in workers and library in (OURS, *row.peers):
-                    workers[library] = Worker(library, pythons[library])
+                    command = pythons[library], "-m", "peers.worker", library
+                    workers[library] = Worker(*command, stderr=subprocess.DEVNULL)
             request = {"folder": str(folder), "problem": asked, "limit": args.timeout}
             new = compare(row, take_turns(workers, request, args.repeats), problem)
             if not args.smoke or row == rows[-1]:  # one process for all, to be quick
@@ -286,11 +234,11 @@ def main():
                     workers.popitem()[1].close()
             lines = [x for x in lines if not same(x, new[0])] + new
             lines.sort(key=lambda line: (names.index(line["strategy"]), line["pool"]))
-            print("\n".join(map(format_line, new)), file=sys.stderr, flush=True)
+            print(*map(format_line, new), sep="\n", file=sys.stderr, flush=True)
             if args.json:
                 args.json.write_text(json.dumps(lines, indent=1) + "\n")
 
-    print("\n".join([HEADER, *map(format_line, lines)]))
+    print_rows(HEAD, map(format_line, lines))
     if any("cpu" not in line for line in lines):
         raise SystemExit("a query of ours has failed")
 

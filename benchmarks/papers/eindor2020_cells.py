@@ -1,10 +1,11 @@
 """The runs of eindor2020.py: its scenarios, its strategies, and one loop."""
 
 from functools import lru_cache
+from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
-from common import DEVLIN, RAW, load
+from common import DEVLIN, RAW, harness, load
 from scenarios import keyword_seed, reference_seed, unbiased_seed
 
 from skactive import ActiveLearner, get_strategy, simulate
@@ -14,35 +15,7 @@ from skactive.simulation import make_imbalanced
 
 SCENARIOS = ("balanced", "imbalanced", "imbalanced-practical")
 
-# The class that is wanted, and what a person would search for it. Of sentences that
-# are not acceptable nobody would know a keyword, so CoLA has none.
-WANTED = {
-    "sst2": (1, r"\b(good|best|great|funny|love|enjoy\w*|perfect\w*|charm\w*|fun)\b"),
-    "ag_news": (
-        0,
-        r"\b(Afghanistan|Britain|China|Egypt|France|Germany|Gaza|India|Iran|Iraq"
-        r"|Israel|Italy|Japan|Korea|Pakistan|Palestin\w*|Russia|Spain|Sudan|Turkey)\b",
-    ),
-    "cola": (0, None),
-    "disaster_tweets": (
-        1,
-        r"(?i)\b(\w*fires?|floods?|earthquake|storm|killed|dead|crash|evacuat\w*|bomb"
-        r"\w*)\b",
-    ),
-    "trec": (
-        5,
-        r"(?i)\b(how (?:many|much|long|far|old|tall|fast)|when|year|date|number)\b",
-    ),
-    "tweet_emotion": (
-        1,
-        r"(?i)\b(happy|love|lol|haha\w*|smil\w*|laugh\w*|amazing|fun|great|hilarious)\b",
-    ),
-    "tweet_offensive": (
-        1,
-        r"(?i)\b(shit|fuck\w*|bitch\w*|ass|idiot\w*|stupid|damn|hell|liar)\b",
-    ),
-    "docstrings_two": (1, r"(?i)\b(frame|array|compute)s?\b"),
-}
+WANTED = harness.read_toml(Path(__file__).with_name("eindor2020"))["wanted"]
 MEASURES = ("diversity", "representativeness")
 
 

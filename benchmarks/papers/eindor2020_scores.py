@@ -60,56 +60,40 @@ def judged(records):
     return learned or pairs(records)
 
 
-def curve_means(records, pair, strategy, metric):
-    """Mean score over the rounds in which the strategy has asked, in percent, by seed.
+def means(runs, key):
+    """Percent of a score, or a measure, as the mean over the rounds that asked.
 
-    The model before its first batch is the same for all.
+    The model before the first batch is the same for all.
     """
-    return np.array(
-        [100 * np.mean(r[metric][1:]) for r in pick(records, pair, strategy)]
-    )
+    skip = 1 if key in METRICS else 0
+    return 100 * np.array([np.mean(r[key][skip:]) for r in runs])
 
 
 def gains(records, pair, strategy, metric="f1"):
     """Points by which a strategy leads random choice, by seed."""
-    found = [curve_means(records, pair, s, metric) for s in (strategy, "random")]
-    return found[0] - found[1]
+    own, random = (pick(records, pair, s) for s in (strategy, "random"))
+    return means(own, metric) - means(random, metric)
 
 
-def relative(records, pair, strategy, key):
-    """Percent by which a strategy's batches have more of something than random ones."""
-    means = [
-        np.array([np.mean(r[key]) for r in pick(records, pair, s)])
-        for s in (strategy, "random")
-    ]
-    return 100 * (means[0] / means[1] - 1)
+def relative(runs, random, key):
+    """Percent by which batches have more of something than random ones, by seed."""
+    return 100 * (means(runs, key) / means(random, key) - 1)
 
 
-def by_data(chosen, value):
+def by_data(chosen, values):
     """A value for each data set: the mean over its scenarios.
 
     Parameters
     ----------
     chosen : list of (str, str)
         Pairs of data set and scenario.
-    value : callable
-        `value(pair)` is a number, or several whose mean counts.
+    values : list
+        Of each pair a number, or several whose mean counts.
     """
-    return np.array(
-        [
-            np.mean([np.mean(value(pair)) for pair in chosen if pair[0] == data])
-            for data in dict.fromkeys(data for data, _ in chosen)
-        ]
-    )
-
-
-def mean_over(records, function, strategies, *args):
-    """Make a function of a pair: the mean over strategies and seeds."""
-
-    def value(pair):
-        return np.mean([function(records, pair, s, *args) for s in strategies])
-
-    return value
+    found = {}
+    for (data, _), value in zip(chosen, values, strict=True):
+        found.setdefault(data, []).append(np.mean(value))
+    return np.array([np.mean(means) for means in found.values()])
 
 
 def share(record):

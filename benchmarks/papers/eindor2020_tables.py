@@ -3,18 +3,18 @@
 from itertools import product
 
 import numpy as np
-from eindor2020_cells import SCENARIOS
+from common import harness
+from eindor2020_cells import MEASURES, SCENARIOS
 from eindor2020_claims import make_claims
 from eindor2020_scores import (
     ALL,
     METRICS,
     STRATEGIES,
     by_data,
-    curve_means,
     gains,
     judged,
     last,
-    mean_over,
+    means,
     metric_of,
     pairs,
     pick,
@@ -23,12 +23,10 @@ from eindor2020_scores import (
     trivial,
     undisturbed,
 )
-from pages import figure_path, mean_std, said, table
 from verdicts import claims_table, summary_table
 
 from skactive.analysis import wilcoxon
 from skactive.plotting import ActiveLearningCurveDisplay
-from skactive.simulation import Run
 
 NAMES = {
     "sst2": "SST-2",
@@ -45,10 +43,6 @@ def name_of(data):
     return NAMES.get(data, data)
 
 
-def _within(chosen, scenario):
-    return [pair for pair in chosen if pair[1] == scenario]
-
-
 def make_tables(records, settings):
     """Claims, leads over random choice, scores of each scenario, batches, seconds."""
     claims = make_claims(records, settings)
@@ -62,7 +56,7 @@ def make_tables(records, settings):
 def compare(records):
     """Test each strategy against random choice by Wilcoxon over pairs."""
     scores = {
-        s: [curve_means(records, pair, s, "f1").mean() for pair in judged(records)]
+        s: [means(pick(records, pair, s), "f1").mean() for pair in judged(records)]
         for s in ALL
     }
     return {s: wilcoxon(scores[s], scores["random"]) for s in STRATEGIES}
@@ -74,17 +68,19 @@ def leads(records):
     for s in STRATEGIES:
         cells = []
         for scenario in SCENARIOS:
-            value = mean_over(records, gains, [s], metric_of(scenario))
-            own = by_data(_within(chosen, scenario), value)
-            cells.append(said(own) if len(own) else "")
-        cells.append(said(by_data(chosen, mean_over(records, gains, [s]))))
-        ahead = sum(gains(records, pair, s).mean() > 0 for pair in chosen)
+            metric = metric_of(scenario)
+            within = [pair for pair in chosen if pair[1] == scenario]
+            own = by_data(within, [gains(records, p, s, metric) for p in within])
+            cells.append(harness.said(own) if len(own) else "")
+        every = [gains(records, pair, s) for pair in chosen]
+        cells.append(harness.said(by_data(chosen, every)))
+        ahead = sum(values.mean() > 0 for values in every)
         p = tests[s].p_value
         cells += [f"{ahead} of {len(chosen)}", f"{p:.3f}"]
         rows.append([s, *cells, f"{min(len(tests) * p, 1.0):.3f}"])
     head = [f"{s}, {METRICS[metric_of(s)]}" for s in SCENARIOS]
     head = ["strategy", *head, "all, F1", "ahead on", "p", "p (Bonferroni)"]
-    return table(head, rows)
+    return harness.table(head, rows)
 
 
 def scores(records, scenario):
@@ -94,7 +90,7 @@ def scores(records, scenario):
         cells = []
         for name in data:
             ends = [last(records, (name, scenario), s, m) for m in METRICS]
-            cells.append(" / ".join(mean_std(values, 1) for values in ends))
+            cells.append(" / ".join(harness.mean_std(values, 1) for values in ends))
         rows.append([s, *cells])
     first, least = [], []
     for name in data:
@@ -105,26 +101,30 @@ def scores(records, scenario):
         least.append(" / ".join(f"{value:.1f}" for value in guess))
     rows.append(["(before the first batch)", *first])
     rows.append(["(trivial)", *least])
-    return table(["strategy", *map(name_of, data)], rows)
+    return harness.table(["strategy", *map(name_of, data)], rows)
+
+
+def _above_random(records, chosen, strategy, key):
+    """Percent by which batches have more of a measure, in the mean over data sets."""
+    both = [[pick(records, pair, s) for s in (strategy, "random")] for pair in chosen]
+    return by_data(chosen, [relative(*runs, key) for runs in both]).mean()
 
 
 def batches(records):
     """What was asked for: how diverse, how representative, how much of it wanted."""
     chosen, rows = judged(records), []
     for s in ALL:
-        cells = [
-            f"{by_data(chosen, mean_over(records, relative, [s], key)).mean():+.0f}"
-            for key in ("diversity", "representativeness")
-        ]
+        cells = [f"{_above_random(records, chosen, s, key):+.0f}" for key in MEASURES]
         for scenario in SCENARIOS:
             shares = [
                 r["wanted"]
-                for pair in _within(chosen, scenario)
+                for pair in chosen
                 for r in pick(records, pair, s)
+                if pair[1] == scenario
             ]
             cells.append(f"{np.mean(shares):.0%}" if shares else "")
         rows.append([s, *cells])
-    return table(
+    return harness.table(
         ["strategy", "diversity, %", "representativeness, %"]
         + [f"wanted, {scenario}" for scenario in SCENARIOS],
         rows,
@@ -148,29 +148,14 @@ def times(records, settings):
     n = len(undisturbed(records))
     rows.append(["(training of the last round)", n, *training, ""])
     head = ["strategy", "loops", *map(name_of, settings.data), "by those of LC"]
-    return table(head, rows)
-
-
-def as_run(record, metric):
-    """Make the Run that a record is left of; it no longer knows what was asked."""
-    rounds = [
-        {"queried": [], "n_labeled": n, "scores": {metric: score}}
-        for n, score in zip(record["n_labeled"], record[metric], strict=True)
-    ]
-    return Run(rounds, info={"seed": record["seed"], "data": record["data"]})
+    return harness.table(head, rows)
 
 
 def draw(records, settings):
     """Draw curves, a panel a pair, and what batches are like, a panel a scenario."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     data = settings.data
-    figure, axes = plt.subplots(
-        len(data), 3, figsize=(11, 2.4 * len(data)), squeeze=False
-    )
+    n = len(data)
+    figure, axes = harness.open_panels(n, 3, 11, 2.4 * n, layout=None)
     styles = {}
     for ax, (name, scenario) in zip(axes.flat, product(data, SCENARIOS), strict=True):
         if (name, scenario) not in pairs(records):
@@ -178,7 +163,10 @@ def draw(records, settings):
             continue
         metric = metric_of(scenario)
         curves = {
-            s: [as_run(r, metric) for r in pick(records, (name, scenario), s)]
+            s: [
+                harness.as_run(r["n_labeled"], r[metric], {"seed": r["seed"]}, metric)
+                for r in pick(records, (name, scenario), s)
+            ]
             for s in ALL
         }
         display = ActiveLearningCurveDisplay.from_runs(curves, band=None, ax=ax)
@@ -189,19 +177,15 @@ def draw(records, settings):
         ax.set_ylabel(METRICS[metric])
         styles = display.lines_
     _finish(figure, styles, settings, "eindor2020_curves.png")
-    plt.close(figure)
 
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4))
+    figure, (axes,) = harness.open_panels(1, 3, 10.5, 3.4, layout=None)
     for ax, scenario in zip(axes, SCENARIOS, strict=True):
         own = [pair for pair in judged(records) if pair[1] == scenario]
         if not own:
             ax.remove()
             continue
         for s, line in styles.items():
-            x, y = (
-                by_data(own, mean_over(records, relative, [s], key)).mean()
-                for key in ("diversity", "representativeness")
-            )
+            x, y = (_above_random(records, own, s, key) for key in MEASURES)
             style = {"marker": line.get_marker(), "color": line.get_color()}
             ax.plot(x, y, linestyle="", markersize=7, **style)
         ax.axhline(0, color="0.8", linewidth=1, zorder=0)
@@ -212,7 +196,6 @@ def draw(records, settings):
     axes[0].set_ylabel("representativeness, % above random")
     marks = dict(zip(styles, axes[0].get_lines(), strict=False))
     _finish(figure, marks, settings, "eindor2020_batches.png")
-    plt.close(figure)
 
 
 def _finish(figure, lines, settings, name):
@@ -220,4 +203,4 @@ def _finish(figure, lines, settings, name):
     figure.set_layout_engine("constrained")
     place = {"loc": "outside right center", "frameon": False}
     figure.legend(list(lines.values()), list(lines), **place)
-    figure.savefig(figure_path(settings, name), dpi=64)
+    harness.save_figure(figure, settings, name, 64)

@@ -28,58 +28,12 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from common import depth, make_parser, run_missing, settle
+from common import depth, harness
 from griesshaber2020_cells import freeze_of, make, run_cell
 from griesshaber2020_figures import draw
 from griesshaber2020_tables import make_tables
-from pages import publish
 
 FREEZES = [0, 3, -3, 6, -6]  # of 12 layers
-# 910 labels: the first 10 texts, then 9 rounds of 100 from a pool of 20,000.
-SCHEDULE = {"initial": "first", "n_initial": 10, "n_rounds": 9, "batch_size": 100}
-SCHEDULE |= {"pool_size": 20_000}
-SMALL = {"lr": 2e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
-
-# "shares": parts of "n_whole" texts to train on at once, with "share_seeds" seeds;
-# "more_seeds": those of the loops with nothing frozen, on data sets where more decide a
-# claim in less time; "timed": the seeds that all ran on one machine, whose seconds are
-# compared.
-SCALES = {
-    "smoke": {
-        "data": ["docstrings_two_pairs", "docstrings_two"],
-        "seeds": 2,
-        "more_seeds": {"docstrings_two": 3},
-        "share_seeds": 3,
-        "n_whole": 30,
-        "sizes": {"n_pool": 40, "n_test": 20, "max_length": 12, "max_epochs": 1},
-        "schedule": {**SCHEDULE, "n_initial": 6, "n_rounds": 1, "batch_size": 8},
-        "shares": [0.2, 1.0],
-        "training": SMALL,
-    },
-    "cpu": {
-        "data": ["mnli", "qnli", "sst2", "snli"],
-        "seeds": 9,
-        "timed": 3,
-        "more_seeds": {"qnli": 16, "sst2": 31, "snli": 12},
-        "share_seeds": 20,
-        "n_whole": 500,
-        "sizes": {"n_pool": 1000, "n_test": 400, "max_length": 48, "max_epochs": 3},
-        "schedule": {**SCHEDULE, "n_rounds": 3, "batch_size": 80},
-        "shares": [0.1, 1.0],
-        "training": SMALL,
-    },
-    "paper": {
-        "data": ["mnli", "qnli", "sst2", "snli"],
-        "seeds": 3,
-        "share_seeds": 3,
-        "n_whole": None,
-        # Pools: 20,000 texts of SST-2, 2,000 of QNLI, 9,888 of MNLI, 19,999 of SNLI.
-        "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
-        "schedule": SCHEDULE,
-        "shares": [0.1, 1.0],
-        "training": {"lr": 2e-5},
-    },
-}
 
 
 def seeds_of(data, settings):
@@ -106,12 +60,6 @@ def make_grid(settings):
         what = {"part": "pool", "data": data, "seed": 0}
         grid.append({**what, **common, "schedule": settings.schedule})
     return grid
-
-
-def condense(results):
-    """Leave out of the results what is the same for all of them."""
-    alike = ("sizes", "training", "schedule", "n_whole")
-    return [{k: v for k, v in r.items() if k not in alike} for r in results]
 
 
 def check(records, settings, tables):
@@ -156,9 +104,7 @@ def check(records, settings, tables):
 
 def check_paper(settings):
     """Construct what the paper's own scale would run, though not here."""
-    parser = make_parser(__doc__)
-    paper = parser.parse_args(["--scale", "paper", "--out", str(settings.out)])
-    paper = settle_own(paper)
+    paper = harness.settle_paper(__doc__, __file__, settings)
     grid = make_grid(paper)
     assert len(grid) == 4 * (3 * (6 + 2) + 1), len(grid)
     counts = grid[0]["schedule"]
@@ -170,23 +116,18 @@ def check_paper(settings):
     assert {k: tuned[k] for k in expected} == expected, tuned
 
 
-def settle_own(args):
-    settings = settle(args, SCALES)
-    settings.freezes = FREEZES
-    return settings
-
-
 def run(settings):
     """Run what is not finished."""
     function = partial(run_cell, settings)
-    found = run_missing(function, make_grid(settings), settings)
-    return settings.kept + condense(found)
+    alike = ("sizes", "training", "schedule", "n_whole")
+    return harness.run_missing(function, make_grid(settings), settings, *alike)
 
 
 def main():
-    settings = settle_own(make_parser(__doc__).parse_args())
+    settings = harness.settle(__doc__, __file__)
+    settings.freezes = FREEZES
     settings.depth = depth(settings.model)
-    publish(settings, "griesshaber2020", run, draw, make_tables, check)
+    harness.publish(settings, "griesshaber2020", run, draw, make_tables, check)
 
 
 if __name__ == "__main__":

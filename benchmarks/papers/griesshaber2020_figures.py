@@ -1,12 +1,14 @@
 """The pictures of griesshaber2020.py, and its records as runs."""
 
+from pathlib import Path
+
 import numpy as np
+from common import harness
 from griesshaber2020_cells import freeze_of
-from pages import figure_path
 
 from skactive.plotting import ActiveLearningCurveDisplay, LayerChangeDisplay
-from skactive.simulation import Run
 
+PAPER = harness.read_toml(Path(__file__).with_name("griesshaber2020"))["paper"]
 NAMES = {"sst2": "SST-2", "snli": "SNLI", "qnli": "QNLI", "mnli": "MNLI"}
 
 
@@ -14,15 +16,15 @@ def name_of(data):
     return NAMES.get(data, data)
 
 
-def select(records, **wanted):
-    """Records with these values, by seed."""
-    found = [r for r in records if all(r.get(k) == v for k, v in wanted.items())]
-    return sorted(found, key=lambda r: r["seed"])
-
-
 def loops(records, data, strategy="bald", freeze=0):
+    """Runs of a loop, by seed."""
     wanted = {"data": data, "strategy": strategy, "freeze": freeze}
-    return select(records, part="loop", **wanted)
+    return harness.select(records, part="loop", **wanted)
+
+
+def shares(records, data, share):
+    """Trainings on a share of the texts, by seed."""
+    return harness.select(records, part="share", data=data, share=share)
 
 
 def by_freeze(records, settings, data, freeze):
@@ -31,19 +33,11 @@ def by_freeze(records, settings, data, freeze):
     return [r for r in found if r["seed"] < settings.seeds]
 
 
-def as_run(n_labeled, scores, seed):
-    """Make a Run of a curve; it does not know what was asked."""
-    rounds = [
-        {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
-        for n, score in zip(n_labeled, scores, strict=True)
-    ]
-    return Run(rounds, info={"seed": seed})
-
-
 def as_runs(found, first=0):
     """Make Runs of the curves, from a round on."""
     return [
-        as_run(r["n_labeled"][first:], r["scores"][first:], r["seed"]) for r in found
+        harness.as_run(r["n_labeled"][first:], r["scores"][first:], {"seed": r["seed"]})
+        for r in found
     ]
 
 
@@ -51,10 +45,10 @@ def share_runs(records, settings, data):
     """Runs of two rounds or so: a share of the texts, then all of them."""
     runs = []
     for seed in range(settings.share_seeds):
-        found = select(records, part="share", data=data, seed=seed)
-        found.sort(key=lambda r: r["n_labeled"])
+        wanted = {"part": "share", "data": data, "seed": seed}
+        found = harness.select(records, "n_labeled", **wanted)
         curve = zip(*((r["n_labeled"], r["score"]) for r in found), strict=True)
-        runs.append(as_run(*curve, seed))
+        runs.append(harness.as_run(*curve, {"seed": seed}))
     return runs
 
 
@@ -82,23 +76,12 @@ def raise_legend(ax):
 
 def draw(records, settings):
     """Draw figures 2 to 5 of the paper."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    def open_figure(rows, columns, width, height):
-        size = (width * columns, height * rows)
-        options = {"layout": "constrained", "squeeze": False}
-        return plt.subplots(rows, columns, figsize=size, **options)
+    n = len(settings.data)
 
     def save(figure, name):
-        path = figure_path(settings, f"griesshaber2020_{name}.png")
-        figure.savefig(path, dpi=75)
-        plt.close(figure)
+        harness.save_figure(figure, settings, f"griesshaber2020_{name}.png", 75)
 
-    n = len(settings.data)
-    figure, axes = open_figure(1, 1, 8.0, 3.8)
+    figure, axes = harness.open_panels(1, 1, 8.0, 3.8)
     curves = {
         name_of(data): share_runs(records, settings, data) for data in settings.data
     }
@@ -110,11 +93,12 @@ def draw(records, settings):
     legend.set_bbox_to_anchor((1, 0.5))
     save(figure, "shares")
 
-    figure, axes = open_figure((n + 1) // 2, min(n, 2), 5.6, 3.8)
+    size = 5.6 * min(n, 2), 3.8 * ((n + 1) // 2)
+    figure, axes = harness.open_panels((n + 1) // 2, min(n, 2), *size)
     for ax in axes.flat[n:]:
         ax.set_visible(False)
     for ax, data in zip(axes.flat, settings.data, strict=False):
-        whole = select(records, part="share", data=data, share=max(settings.shares))
+        whole = shares(records, data, max(settings.shares))
         ActiveLearningCurveDisplay.from_runs(
             {s: as_runs(loops(records, data, s)) for s in ("bald", "random")},
             reference={
@@ -128,7 +112,7 @@ def draw(records, settings):
         raise_legend(ax)
     save(figure, "curves")
 
-    figure, axes = open_figure(n, 1, 8.6, 3.6)
+    figure, axes = harness.open_panels(n, 1, 8.6, 3.6 * n)
     few = min(f for f in settings.freezes if f > 0)
     for ax, data in zip(axes[:, 0], settings.data, strict=True):
         changes = {
@@ -141,7 +125,7 @@ def draw(records, settings):
         ax.set_xlabel(f"layer, {name_of(data)}")
     save(figure, "layers")
 
-    figure, axes = open_figure(n, 2, 5.6, 3.6)
+    figure, axes = harness.open_panels(n, 2, 11.2, 3.6 * n)
     for row, data in zip(axes, settings.data, strict=True):
         for ax, sign in zip(row, (1, -1), strict=True):
             freezes = [f for f in settings.freezes if sign * f >= 0]

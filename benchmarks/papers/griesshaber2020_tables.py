@@ -1,31 +1,13 @@
 """The tables of griesshaber2020.py."""
 
 import numpy as np
+from common import harness
 from griesshaber2020_cells import freeze_of
 from griesshaber2020_claims import encoder_changes, head_change, make_claims
-from griesshaber2020_figures import as_runs, by_freeze, loops, name_of, select
-from pages import mean_std, table
+from griesshaber2020_figures import PAPER, as_runs, by_freeze, loops, name_of, shares
 from verdicts import claims_table, summary_table
 
 from skactive.analysis import learning_curve
-
-ORDER = ("MNLI", "QNLI", "SST-2", "SNLI")
-# Tables 1 and 2, in percent: accuracy and its spread after 910 labels, width of the
-# band over the rounds.
-ACCURACY = {
-    0: ((53, 2.1), (76, 1.0), (78, 5.9), (67, 1.5)),
-    3: ((51, 2.1), (78, 0.3), (80, 4.5), (69, 0.2)),
-    -3: ((52, 1.0), (78, 0.2), (84, 1.3), (69, 0.8)),
-    6: ((51, 2.4), (75, 1.4), (81, 0.6), (63, 1.4)),
-    -6: ((47, 2.0), (77, 1.0), (64, 9.4), (64, 6.7)),
-}
-WIDTH = {
-    0: (5.4, 4.9, 10.8, 6.1),
-    3: (4.3, 3.2, 7.8, 3.2),
-    -3: (3.8, 2.4, 4.7, 2.8),
-    6: (5.0, 3.3, 7.1, 8.2),
-    -6: (5.0, 5.0, 11.3, 16.1),
-}
 
 
 def make_tables(records, settings):
@@ -46,10 +28,10 @@ def make_tables(records, settings):
     }
 
 
-def of_paper(figures, data):
-    """Look up the paper's figure; None if it has none of this data set."""
-    name = name_of(data)
-    return figures[ORDER.index(name)] if name in ORDER else None
+def of_paper(what, data, freeze):
+    """Look up the paper's figure; nothing if it has none of this data set."""
+    name, order = name_of(data), PAPER["order"]
+    return PAPER[what][str(freeze)][order.index(name)] if name in order else ""
 
 
 def width(found, first=0):
@@ -66,7 +48,7 @@ def width(found, first=0):
 
 def pool_share(records, data, which="classes"):
     """Shares of the classes in a pool; with "test_classes", in the test texts."""
-    (pool,) = select(records, part="pool", data=data)
+    (pool,) = harness.select(records, part="pool", data=data)
     return np.array(pool[which]) / sum(pool[which])
 
 
@@ -85,16 +67,14 @@ def _freezing_table(settings, cells, more=()):
     head = ["F of 12", f"F of {settings.depth}", "share"]
     for data in settings.data:
         head += [name_of(data), "paper"]
-    return table(head, [*rows, *more])
+    return harness.table(head, [*rows, *more])
 
 
 def _accuracies(records, settings):
     def cells(data, freeze):
-        figures = of_paper(ACCURACY[freeze], data)
         found = by_freeze(records, settings, data, freeze)
         ends = [100 * r["scores"][-1] for r in found]
-        here = mean_std(ends, 1)
-        return [here, f"{figures[0]} ± {figures[1]}" if figures else ""]
+        return [harness.mean_std(ends, 1), of_paper("accuracy", data, freeze)]
 
     chance = ["(largest class)", "", ""]
     for data in settings.data:
@@ -104,9 +84,8 @@ def _accuracies(records, settings):
 
 def _widths(records, settings):
     def cells(data, freeze):
-        figure = of_paper(WIDTH[freeze], data)
         here = f"{width(by_freeze(records, settings, data, freeze)):.1f}"
-        return [here, f"{figure:.1f}" if figure else ""]
+        return [here, of_paper("width", data, freeze)]
 
     return _freezing_table(settings, cells)
 
@@ -129,12 +108,15 @@ def _seconds(records, settings):
             seconds = np.array([_spent(r, settings) for r in found])
             whole.setdefault(data, seconds)
             saved = 100 * (1 - seconds / whole[data])
-            row += [mean_std(seconds, 1), "" if not freeze else mean_std(saved, 0)]
+            row += [
+                harness.mean_std(seconds, 1),
+                "" if not freeze else harness.mean_std(saved, 0),
+            ]
         rows.append(row)
     head = ["F of 12", f"F of {settings.depth}", "share"]
     for data in settings.data:
         head += [f"{name_of(data)}, s", "saved, %"]
-    return table(head, rows)
+    return harness.table(head, rows)
 
 
 def _by_labels(records, settings, function, digits, pool=None):
@@ -145,12 +127,12 @@ def _by_labels(records, settings, function, digits, pool=None):
         for strategy in ("bald", "random"):
             found = loops(records, data, strategy)
             columns = np.transpose([function(r) for r in found])
-            row = [mean_std(values, digits) for values in columns]
+            row = [harness.mean_std(values, digits) for values in columns]
             rows.append([name_of(data), strategy, *row])
         if pool:
             row = [f"{pool(data, n):.{digits}f}" for n in labels]
             rows.append([name_of(data), "(pool)", *row])
-    return table(["data", "labels by", *map(str, labels)], rows)
+    return harness.table(["data", "labels by", *map(str, labels)], rows)
 
 
 def _classes(records, settings):
@@ -172,15 +154,15 @@ def _changes(records, settings):
             moved = [f"{1000 * value:.3f}" for value in (*layers, head)]
             rows.append([name_of(data), strategy, *moved])
     layers = [f"layer {i}" for i in range(settings.depth)]
-    return table(["data", "labels by", *layers, "head"], rows)
+    return harness.table(["data", "labels by", *layers, "head"], rows)
 
 
 def _shares(records, settings):
     rows = []
     for data in settings.data:
         for share in settings.shares:
-            found = select(records, part="share", data=data, share=share)
-            scores = mean_std([100 * r["score"] for r in found], 1)
+            found = shares(records, data, share)
+            scores = harness.mean_std([100 * r["score"] for r in found], 1)
             size = f"{found[0]['n_labeled']:,}"
             rows.append([name_of(data), f"{share:.0%}", size, scores])
-    return table(["data", "share", "labels", "accuracy"], rows)
+    return harness.table(["data", "share", "labels", "accuracy"], rows)

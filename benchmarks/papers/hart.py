@@ -18,13 +18,12 @@ gets 20 epochs, which cost it next to nothing. The paper does not say how many e
 trained, how it pooled and how much it held out: 3, [CLS] and a fifth are ours.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import process_time
 
 import numpy as np
-from common import DEVLIN, depth, load, make_parser, run_missing, settle
+from common import DEVLIN, depth, harness, load
 from hart_tables import draw, make_tables
-from pages import publish
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -37,47 +36,6 @@ from sklearn.pipeline import make_pipeline
 
 from skactive.bert import BertClassifier, BertFeatures, clear_cache
 
-SCALES = {
-    "smoke": {
-        "data": ["docstrings_two"],
-        "seeds": 2,
-        "n_folds": 2,
-        "n_repeats": 2,
-        "n_pool": 60,
-        "n_test": 40,
-        "pooling": "mean",
-        "max_length": 16,
-        "epochs": 1,
-        "frozen_epochs": 2,
-        "head_lr": 1e-3,
-    },
-    "cpu": {
-        "data": ["disaster_tweets"],
-        "seeds": 30,
-        "n_folds": 10,
-        "n_repeats": 10,
-        "n_pool": 1000,
-        "n_test": 1500,
-        "pooling": "mean",
-        "max_length": 64,
-        "epochs": 3,
-        "frozen_epochs": 20,
-        "head_lr": 1e-3,
-    },
-    "paper": {
-        "data": ["disaster_tweets"],
-        "seeds": 10,
-        "n_folds": 10,
-        "n_repeats": 10,
-        "n_pool": None,
-        "n_test": None,
-        "pooling": "cls",
-        "max_length": 128,
-        "epochs": 3,
-        "frozen_epochs": 3,
-        "head_lr": None,
-    },
-}
 SPARSE = {
     "TF-IDF": TfidfVectorizer,
     "counts": CountVectorizer,
@@ -194,9 +152,7 @@ def check(records, settings, tables):
     assert all(r.get("seconds", 1) > 0 for r in records)
     assert [len(lines) for lines in tables.values()] == [3, 10, 7, 10, 4], tables
     # What the paper's own scale would train, though it is not run here.
-    paper = make_parser(__doc__).parse_args(["--scale", "paper"])
-    paper.out = settings.out
-    paper = settle(paper, SCALES)
+    paper = harness.settle_paper(__doc__, __file__, settings)
     assert len(make_grid(paper)) == 5 * 101 + 3 * 10
     tuned = make_tuned("last two layers", 12, 9, paper).get_params()
     expected = {"model": "bert-base-uncased", "freeze": 10, "lr": 5e-5, "head_lr": None}
@@ -210,16 +166,13 @@ def run(settings):
     What is loaded once in a process is loaded before the clock of the first run.
     """
     make_linear("last layer", settings)[0].transform(["a text"])
-
-    def function(**cell):
-        return run_cell(settings, **cell)
-
-    return settings.kept + run_missing(function, make_grid(settings), settings)
+    function = partial(run_cell, settings)
+    return harness.run_missing(function, make_grid(settings), settings)
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
-    publish(settings, "hart", run, draw, make_tables, check)
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(settings, "hart", run, draw, make_tables, check)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,47 @@
-"""The tables and the picture of hart.py."""
+"""The claims, the tables and the picture of hart.py."""
 
-from hart_claims import make_claims, pick
-from pages import figure_path, mean_std, said_interval, table
-from verdicts import claims_table, summary_table
+from pathlib import Path
+
+import numpy as np
+from common import harness
+from verdicts import claims_table, deviations, read_claims, summary_table
 
 from skactive.analysis import welch_t
 
-PAPER_SPARSE = {
-    "TF-IDF": (0.795, 0.742),
-    "counts": (0.796, 0.746),
-    "hashing": (0.793, 0.735),
-}
-PAPER_TUNED = {
-    "frozen": (0.824, 0.872),
-    "unfrozen": (0.833, 0.863),
-    "last two layers": (0.831, 0.850),
-}
-PAPER_TESTS = {
-    "unfrozen": "t = -0.91, df = 13, p = 0.38",
-    "last two layers": "t = -1.5, df = 16, p = 0.14",
-}
+PAPER = harness.read_toml(Path(__file__).with_name("hart"))["paper"]
+SPARSE = ("TF-IDF", "counts", "hashing")
+
+
+def pick(records, part, model, key="accuracy"):
+    """Scores of one model, in the order of its folds or initializations."""
+    found = harness.select(records, "index", part=part, model=model)
+    return np.array([r[key] for r in found])
+
+
+def make_claims(records, n_folds):
+    """Measure what the paper claims.
+
+    A repetition of the folds counts once, with the mean of its folds.
+    """
+    means = {model: pick(records, "folds", model).mean() for model in SPARSE}
+    order = sorted(SPARSE, key=means.get)
+    names = {"best": order[-1], "worst": order[0]}
+
+    def measure(_, *, part, models, key="accuracy", spread=False):
+        models = [names.get(model, model) for model in models]
+        both = [100 * pick(records, part, model, key) for model in models]
+        if part == "folds":
+            both = [scores.reshape(-1, n_folds).mean(1) for scores in both]
+        if spread:
+            both = [deviations(scores) for scores in both]
+        n = max(map(len, both))
+        first, second = (np.resize(scores, n) for scores in both)
+        # One more seed: an initialization, or folds like the split.
+        seconds = sum(np.mean(pick(records, "split", m, "seconds")) for m in models)
+        seconds *= n_folds if part == "folds" else 1
+        return {"values": {"tweets": first - second}, "seconds": seconds}
+
+    return read_claims("hart", measure, {None: [names]})
 
 
 def make_tables(records, settings):
@@ -33,17 +55,17 @@ def make_tables(records, settings):
     return {
         "summary": summary_table(claims),
         "claims": claims_table(claims),
-        "folds": table(
+        "folds": harness.table(
             ["features", "accuracy", "F1", *paper],
             [_linear_row(records, model) for model in linear],
         ),
-        "split": table(
+        "split": harness.table(
             [*head, *paper], [_split_row(records, model) for model in [*tuned, *linear]]
         ),
-        "tests": table(
+        "tests": harness.table(
             ["compared with frozen (frozen minus the other)", "here", "paper"],
             [
-                [model, _test(records, model), PAPER_TESTS[model]]
+                [model, _test(records, model), PAPER["tests"][model]]
                 for model in tuned
                 if model != "frozen"
             ],
@@ -53,43 +75,40 @@ def make_tables(records, settings):
 
 def _linear_row(records, model):
     scores = [pick(records, "folds", model, key) for key in ("accuracy", "f1")]
-    return [model, *map(mean_std, scores), *_paper(PAPER_SPARSE.get(model))]
+    return [model, *map(harness.mean_std, scores), *_paper(model, model in SPARSE)]
 
 
 def _split_row(records, model):
     accuracy = pick(records, "split", model)
     return [
         model,
-        mean_std(accuracy),
+        harness.mean_std(accuracy),
         f"{accuracy.max():.3f}",
-        mean_std(pick(records, "split", model, "f1")),
-        mean_std(pick(records, "split", model, "f1_other")),
-        mean_std(pick(records, "split", model, "seconds"), 1),
-        *_paper(PAPER_TUNED.get(model)),
+        harness.mean_std(pick(records, "split", model, "f1")),
+        harness.mean_std(pick(records, "split", model, "f1_other")),
+        harness.mean_std(pick(records, "split", model, "seconds"), 1),
+        *_paper(model, model not in SPARSE),
     ]
 
 
-def _paper(figures):
-    return [f"{value:.3f}" for value in figures] if figures else ["", ""]
+def _paper(model, is_own):
+    """Write the figures of the paper, if it has some in this table."""
+    figures = PAPER["scores"].get(model) if is_own else None
+    return [f"{value:.3f}" for value in figures or []] or ["", ""]
 
 
 def _test(records, model):
     test = welch_t(pick(records, "split", "frozen"), pick(records, "split", model))
     tail = str(test).partition(", ")[2]
-    return f"{test.difference:+.3f} {said_interval(test, 3)}, {tail}"
+    return f"{test.difference:+.3f} {harness.said_interval(test, 3)}, {tail}"
 
 
 def draw(records, settings):
     """Draw the boxes of accuracy and F1 (the paper's figures 1 and 2)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, axes = harness.open_panels(1, 2, 9, 3.6)
     boxes = list(dict.fromkeys((r["part"], r["model"]) for r in records))
     boxes = [box for box in boxes if len(pick(records, *box)) > 1]
-    for ax, key in zip(axes, ("accuracy", "f1"), strict=True):
+    for ax, key in zip(axes[0], ("accuracy", "f1"), strict=True):
         values = [pick(records, *box, key) for box in boxes]
         ax.boxplot(values, medianprops={"color": "black"}, widths=0.6)
         names = [model.replace(" layers", "\nlayers") for _, model in boxes]
@@ -99,5 +118,4 @@ def draw(records, settings):
         ax.set_ylabel({"accuracy": "accuracy", "f1": "F1"}[key])
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)
-    figure.savefig(figure_path(settings, "hart_scores.png"), dpi=80)
-    plt.close(figure)
+    harness.save_figure(figure, settings, "hart_scores.png", 80)

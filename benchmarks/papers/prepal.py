@@ -14,23 +14,27 @@ serves both. Made from this: final accuracies by acquisition function and protoc
 (tables 2 and 3), curves and Jaccard similarity with AL+FT (figures 3, 4, 6 to 8), the
 ledger (figure 1), and labels asked for one by one instead of by 50 (figure 5).
 
-What the cpu scale leaves out: `SCALES` has its sizes. The encoder is all-MiniLM-L6-v2
-with mean pooling, the second one its first three layers; texts are cut at 64 tokens;
-pools are drawn down, and QNLI's is its dev set. An encoder this small learns from so
-few texts with larger rates than BERT. AL+FT runs with entropy on two data sets (five
-seeds), and with DAL and CoreSet on SST-2 (8 and 4): a query with BALD takes seven
+What the cpu scale leaves out (prepal.toml has its sizes): the encoder is all-
+MiniLM-L6-v2 with mean pooling, the second one its first three layers; texts are cut at
+64 tokens; pools are drawn down, and QNLI's is its dev set. An encoder this small learns
+from so few texts with larger rates than BERT. AL+FT runs with entropy on two data sets
+(five seeds), and with DAL and CoreSet on SST-2 (8 and 4): a query with BALD takes seven
 minutes there. With random labels it would end with the model of PRepAL, as both have
 the same labels then. With two classes the variation ratio ranks texts as entropy does,
 except for ties.
+
+Options:
+    --second-model MODEL  roberta-base for paper, otherwise half of --model
+    --peer-rounds FILE    of peer_rounds.py
+    --lr RATE             of fine-tuning; by default that of the scale
+    --head-lr RATE        of fine-tuning; by default that of the scale
 """
 
 import json
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-from common import make_parser, missing, run_grid, settle
-from pages import publish
+from common import harness
 from prepal_cells import encode, make_light, make_tuned, open_encoder, run_cell
 from prepal_figures import LOOP, draw
 from prepal_tables import make_tables
@@ -42,89 +46,6 @@ STRATEGIES = [
     *("random", "entropy", "variation_ratio", "bald", "batchbald"),
     *("dal", "coreset", "egl"),
 ]
-DATA = ["sst2", "cola", "qnli_dev", "ag_news", "imdb"]
-PAPER_DATA = ["sst2", "cola", "qnli", "ag_news", "imdb"]
-SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
-
-# "final": strategies after which an encoder is fine-tuned, by data set; "tuned_loop":
-# those of AL+FT, with the first seed and the one after the last; "points": rounds after
-# which PRepAL with these is fine-tuned too, for the curve; "one_by_one": the encoder
-# that labels one text in a round; "more_seeds": how many seeds of a data set the
-# functions have, those without the training at the end ("loops"), one text a round up
-# to the end and to the first point ("early"), the transfer to another encoder, and
-# single functions, by their names; "halved": data sets with half the encoder,
-# fine-tuned in bfloat16, to save hours.
-SCALES = {
-    "smoke": {
-        "data": ["docstrings"],
-        "strategies": STRATEGIES,
-        "seeds": 2,
-        "sizes": {"n_pool": 60, "n_test": 30, "max_length": 12, "max_epochs": 1},
-        "schedule": {"n_initial": 10, "n_rounds": 2, "batch_size": 4},
-        "training": SMALL,
-        "final": {"docstrings": ["random", "entropy"]},
-        "tuned_loop": {"docstrings": {"random": (0, 2), "entropy": (0, 2)}},
-        "points": {"docstrings": [1]},
-        "transfer": {"docstrings": ["entropy"]},
-        "sequential": ["docstrings"],
-        "one_by_one": "first",
-    },
-    "cpu": {
-        "data": DATA,
-        "strategies": STRATEGIES,
-        "seeds": 6,
-        "more_seeds": {
-            "sst2": {"functions": 17, "one_by_one": 12, "early": 89, "transfer": 111}
-            | dict.fromkeys(("random", "dal", "coreset"), 75),
-            "cola": {"functions": 17},
-            "qnli_dev": {"loops": 17},
-            "ag_news": {"loops": 17},
-            "imdb": {"loops": 17},
-        },
-        "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
-        "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
-        "training": SMALL,
-        "final": {n: ["random", "entropy"] for n in DATA} | {"sst2": STRATEGIES},
-        "tuned_loop": {
-            "sst2": {"entropy": (0, 5), "dal": (5, 13), "coreset": (5, 9)},
-            "qnli_dev": {"entropy": (0, 5)},
-        },
-        "points": {"sst2": [2, 4]},
-        "transfer": {"sst2": ["entropy"]},
-        "sequential": ["sst2"],
-        "one_by_one": "first",
-    },
-    "labels": {
-        "data": ["sst2", "ag_news"],
-        "strategies": ["random", "entropy"],
-        "seeds": 10,
-        "sizes": {"n_pool": 10000, "n_test": 2000, "max_length": 64, "max_epochs": 3},
-        "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
-        "training": SMALL,
-        "final": dict.fromkeys(["sst2", "ag_news"], ("entropy",)),
-        "tuned_loop": {n: {"entropy": (0, 10)} for n in ("sst2", "ag_news")},
-        "halved": ["ag_news"],
-        "points": {},
-        "transfer": {},
-        "sequential": [],
-        "one_by_one": "first",
-    },
-    "paper": {
-        "data": PAPER_DATA,
-        "strategies": STRATEGIES,
-        "seeds": 5,
-        "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
-        "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
-        # As printed: 1e-6 for the encoder, 2e-5 for the classifier.
-        "training": {"lr": 1e-6, "head_lr": 2e-5, "early_stopping": True},
-        "final": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
-        "tuned_loop": dict.fromkeys(PAPER_DATA, dict.fromkeys(STRATEGIES, (0, 5))),
-        "points": {name: [4, 9, 19, 29] for name in PAPER_DATA},
-        "transfer": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
-        "sequential": ["sst2", "imdb"],
-        "one_by_one": "second",  # RoBERTa, as in figure 5
-    },
-}
 
 
 def make_grid(settings):
@@ -279,9 +200,7 @@ def check(records, settings, tables):
 
 def check_paper(settings):
     """Construct what the paper's own scale would run, though not here."""
-    parser = make_own_parser()
-    paper = parser.parse_args(["--scale", "paper", "--out", str(settings.out)])
-    paper = settle_own(paper)
+    paper = settle(["--scale", "paper", "--out", str(settings.out)])
     encodings, grid = make_grid(paper)
     assert len(encodings) == 10
     # 5 data sets x 5 seeds x 8 x (PRepAL, AL+FT, 4 points, 2 of Transfer), then 9
@@ -296,36 +215,29 @@ def check_paper(settings):
     assert make_light("second", paper)[0].model == "roberta-base"
 
 
-def make_own_parser():
-    parser = make_parser(__doc__, "labels")
-    parser.add_argument(
-        "--second-model", help="roberta-base for paper, otherwise half of --model"
-    )
-    parser.add_argument("--peer-rounds", type=Path, help="file of peer_rounds.py")
-    for name in ("--lr", "--head-lr"):
-        parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
-    return parser
-
-
-def settle_own(args):
-    settings = settle(args, SCALES)
-    rates = {"lr": args.lr, "head_lr": args.head_lr}
-    given = {name: rate for name, rate in rates.items() if rate is not None}
-    settings.training = {**settings.training, **given}
-    second = "roberta-base" if args.scale == "paper" else None
-    settings.second_model = args.second_model or second
+def settle(argv=None):
+    """Return the settings; in the paper scale some are the same for all data sets."""
+    settings = harness.settle(__doc__, __file__, argv)
+    vars(settings).setdefault("second_model", None)
+    for name in ("lr", "head_lr"):
+        if (rate := getattr(settings, name, None)) is not None:
+            settings.training[name] = rate
+    for name, value in getattr(settings, "every", {}).items():
+        setattr(settings, name, dict.fromkeys(settings.data, value))
+    if settings.scale == "paper":
+        settings.second_model = settings.second_model or "roberta-base"
     return settings
 
 
 def run(settings):
     """Run what is not finished."""
     encodings, grid = make_grid(settings)
-    grid = missing(grid, [r | schedule_of(r, settings) for r in settings.kept])
+    grid = harness.missing(grid, [r | schedule_of(r, settings) for r in settings.kept])
     open_encoder("second", settings)  # before workers want it
 
     out, n_jobs = settings.out, settings.n_jobs
-    encodings = run_grid(partial(encode, settings), encodings, out, n_jobs)
-    results = run_grid(partial(run_cell, settings), grid, out, n_jobs)
+    encodings = harness.run_grid(partial(encode, settings), encodings, out, n_jobs)
+    results = harness.run_grid(partial(run_cell, settings), grid, out, n_jobs)
     records = merge(settings.kept, condense(encodings, results, settings))
     if path := getattr(settings, "peer_rounds", None):
         rounds = json.loads(path.read_text(encoding="utf-8"))
@@ -361,9 +273,9 @@ def merge(kept, new):
 
 
 def main():
-    settings = settle_own(make_own_parser().parse_args())
+    settings = settle()
     settings.page_name = "prepal_labels" if settings.scale == "labels" else "prepal"
-    publish(settings, settings.page_name, run, draw, make_tables, check)
+    harness.publish(settings, settings.page_name, run, draw, make_tables, check)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The pictures of prepal.py, and its records as runs."""
 
+from pathlib import Path
+
 import numpy as np
-from pages import figure_path
+from common import harness
 
 from skactive.analysis import Overlap
 from skactive.plotting import (
@@ -9,11 +11,24 @@ from skactive.plotting import (
     LedgerDisplay,
     OverlapDisplay,
 )
-from skactive.simulation import Run
 
+PAPER = harness.read_toml(Path(__file__).with_name("prepal"))["paper"]
+NAMES = {
+    "sst2": "SST-2",
+    "cola": "CoLA",
+    "qnli": "QNLI",
+    "qnli_dev": "QNLI",
+    "ag_news": "AG News",
+    "imdb": "IMDb",
+}
+PHASES = ("precomputation", "fit", "query", "final_training")
 # What a loop is called by the encoder whose representations it labels with.
 MOVED = "Transfer, second encoder"
 LOOP = {"first": "PRepAL", "second": "PRepAL, second encoder"}
+
+
+def name_of(data):
+    return NAMES.get(data, data)
 
 
 def select(records, kind="run", **wanted):
@@ -35,17 +50,13 @@ def whole_runs(records, data, protocol, strategy, encoder="first"):
     return sorted(runs, key=lambda r: r["seed"])
 
 
-def as_run(record, scores=None, ledger=None, final_score=None):
+def as_run(record, ledger=None, final_score=None):
     """Make the Run that a record is left of; it no longer knows what was asked."""
-    scores = record["scores"] if scores is None else scores
-    rounds = [
-        {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
-        for n, score in zip(record["n_labeled"], scores, strict=True)
-    ]
     score = record["final_score"] if final_score is None else final_score
-    return Run(
-        rounds,
-        info={"seed": record["seed"], "data": record["data"]},
+    return harness.as_run(
+        record["n_labeled"],
+        record["scores"],
+        {"seed": record["seed"], "data": record["data"]},
         ledger=ledger or record["ledger"],
         final_scores={"accuracy": score},
     )
@@ -99,40 +110,32 @@ def tuned_points(records, data, strategy, encoder="first", batch_size=None):
     for seed, scores in sorted(points.items()):
         if len(scores) < most:
             continue
-        rounds = [
-            {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
-            for n, score in sorted(scores)
-        ]
-        runs.append(Run(rounds, info={"seed": seed}))
+        counts, values = zip(*sorted(scores), strict=True)
+        runs.append(harness.as_run(counts, values, {"seed": seed}))
     return runs
 
 
 def draw(records, settings):
     """Draw the ledger, the loops of each data set, and the batches of one."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     looped = [data for data in settings.data if settings.tuned_loop.get(data)]
 
-    figure, axes = _open(plt, 1, len(looped), 3)
+    figure, axes = _open(1, len(looped), 3)
     for ax, data in zip(axes[0], looped, strict=True):
         LedgerDisplay.from_runs(ledger_runs(records, data), log=True, ax=ax)
         ax.set_xlabel(f"seconds, {data}")
-    _save(plt, figure, settings, f"{settings.page_name}_ledger.png")
+    _save(figure, settings, "ledger")
 
     for data in looped:
         strategies = settings.tuned_loop[data]
-        figure, axes = _open(plt, 2, len(strategies), 7)
+        figure, axes = _open(2, len(strategies), 7)
         for (above, below), strategy in zip(axes.T, strategies, strict=True):
             _draw_loops(records, data, strategy, above, below)
-        _save(plt, figure, settings, f"{settings.page_name}_loops_{data}.png")
+        _save(figure, settings, f"loops_{data}")
 
     drawn = [data for data in settings.data if data in settings.sequential]
     if not drawn:
         return
-    figure, axes = _open(plt, 1, len(drawn), 3.6)
+    figure, axes = _open(1, len(drawn), 3.6)
     for ax, data in zip(axes[0], drawn, strict=True):
         size = settings.schedule["batch_size"]
         one = select(records, data=data, batch_size=1)
@@ -150,7 +153,7 @@ def draw(records, settings):
         options = {"band": "std", "ax": ax, "score_name": f"accuracy, {data}"}
         display = ActiveLearningCurveDisplay.from_runs(curves, **options)
         display.lines_["AL+LR, one a round"].set_marker("")
-    _save(plt, figure, settings, f"{settings.page_name}_batch.png")
+    _save(figure, settings, "batch")
 
 
 def _draw_loops(records, data, strategy, above, below):
@@ -186,9 +189,8 @@ def _draw_loops(records, data, strategy, above, below):
 
 def _end(record):
     """Make a Run of the model that was fine-tuned in the end alone."""
-    ends = {"n_labeled": record["n_labeled"][-1], "queried": []}
-    score = {"accuracy": record["final_score"]}
-    return Run([{**ends, "scores": score}], info={"seed": record["seed"]})
+    counts, info = record["n_labeled"][-1:], {"seed": record["seed"]}
+    return harness.as_run(counts, [record["final_score"]], info)
 
 
 def _overlaps(records, data, tuned):
@@ -210,13 +212,10 @@ def _overlaps(records, data, tuned):
     return overlaps
 
 
-def _open(plt, rows, columns, height):
-    size = (max(5.2 * columns, 7), height)
-    return plt.subplots(
-        rows, columns, figsize=size, layout="constrained", squeeze=False
-    )
+def _open(rows, columns, height):
+    return harness.open_panels(rows, columns, max(5.2 * columns, 7), height)
 
 
-def _save(plt, figure, settings, name):
-    figure.savefig(figure_path(settings, name), dpi=75)
-    plt.close(figure)
+def _save(figure, settings, name):
+    name = f"{settings.page_name}_{name}.png"
+    harness.save_figure(figure, settings, name, 75)

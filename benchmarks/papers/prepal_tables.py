@@ -3,14 +3,14 @@
 from itertools import product
 
 import numpy as np
-from pages import mean_std, table
-from prepal_claims import make_claims, runs_by_labels, scores
-from prepal_figures import ledger_runs, select, whole_runs
-from prepal_paper import PAPER_LEDGER, PHASES, PROTOCOLS, name_of, paper
+from common import harness
+from prepal_claims import make_claims, paper, runs_by_batch, scores
+from prepal_figures import PAPER, PHASES, ledger_runs, name_of, select, whole_runs
 from verdicts import claims_table, summary_table
 
 from skactive.analysis import ledger_table
 
+PROTOCOLS = ("AL+LR", "PRepAL", "AL+FT")
 COLUMNS = 8  # of the overlaps, at most
 
 
@@ -44,7 +44,7 @@ def accuracy_table(records, settings):
         if any(cells):
             title = strategy.replace("_", " ")
             rows.append([title, protocol, *cells])
-    return table(["function", "protocol", *map(name_of, settings.data)], rows)
+    return harness.table(["function", "protocol", *map(name_of, settings.data)], rows)
 
 
 def _accuracy(records, data, protocol, strategy):
@@ -56,7 +56,7 @@ def _accuracy(records, data, protocol, strategy):
     if not runs:
         return ""
     key = "scores" if protocol == "AL+LR" else "final_score"
-    ours = mean_std(scores(runs, key), 1)
+    ours = harness.mean_std(scores(runs, key), 1)
     asks_alike = strategy == "random" and protocol == "PRepAL"
     theirs = paper(strategy, "AL+FT" if asks_alike else protocol, data)
     return ours if theirs is None else f"{ours} ({theirs})"
@@ -74,12 +74,11 @@ def ledger(records, settings):
             seconds = [f"{s:,.2f}" if s < 10 else f"{s:,.0f}" for s in means]
             total = f"{means.sum():,.0f}"
             title = [name_of(data), f"{protocol}, entropy"]
-            rows.append([*title, *seconds, total, mean_std(accuracy, 1)])
-    for protocol, seconds in PAPER_LEDGER.items():
-        accuracy = {"AL+LR": 72.27, "PRepAL": 79.05, "AL+FT": 79.60}[protocol]
-        rows.append(["QNLI, BERT (paper)", protocol, *seconds, accuracy])
+            rows.append([*title, *seconds, total, harness.mean_std(accuracy, 1)])
+    for protocol, figures in PAPER["ledger"].items():
+        rows.append(["QNLI, BERT (paper)", protocol, *figures])
     phases = [phase.replace("_", " ") for phase in PHASES]
-    return table(["data", "protocol", *phases, "total", "accuracy"], rows)
+    return harness.table(["data", "protocol", *phases, "total", "accuracy"], rows)
 
 
 def overlap_table(records):
@@ -96,7 +95,7 @@ def overlap_table(records):
             values = [f"{r['chance'][i]:.2f}" for i in shown]
             rows.append([name_of(r["data"]), "chance", tuned, *values])
     labels = [f"{found[0]['n_labeled'][i]:.0f}" for i in shown]
-    return table(["data", "loop", "AL+FT by", *labels], rows)
+    return harness.table(["data", "loop", "AL+FT by", *labels], rows)
 
 
 def transfer_table(records):
@@ -110,8 +109,8 @@ def transfer_table(records):
                 strategy.replace("_", " "),
                 protocol,
                 labels,
-                mean_std(scores(runs, "scores"), 1),
-                mean_std(scores(runs), 1),
+                harness.mean_std(scores(runs, "scores"), 1),
+                harness.mean_std(scores(runs), 1),
             ]
             for protocol, labels, runs in (
                 ("PRepAL", "second", own),
@@ -120,30 +119,26 @@ def transfer_table(records):
         ]
     head = ["data", "function", "protocol", "encoder that labels"]
     head.append("logistic regression on it")
-    return table([*head, "second encoder, fine-tuned"], rows)
+    return harness.table([*head, "second encoder, fine-tuned"], rows)
 
 
 def batch_table(records, settings):
     rows = []
-    encoder = settings.one_by_one
     for r in select(records, "run", batch_size=1):
         data = r["data"]
         if rows and rows[-1][0] == name_of(data):
             continue
-        one, many = (
-            runs_by_labels(records, data, encoder, 1),
-            runs_by_labels(records, data, encoder, None),
-        )
+        one, many = runs_by_batch(records, data, settings.one_by_one)
         for n, runs in sorted(one.items()):
             cells = [
-                mean_std(scores(group, key), 1)
+                harness.mean_std(scores(group, key), 1)
                 for key in ("scores", "final_score")
                 for group in (runs, many[n])
             ]
             rows.append([name_of(data), n, *cells])
     size = max(r["batch_size"] for r in select(records, "run"))
     head = [f"{m}, {n} a round" for m in ("AL+LR", "PRepAL") for n in (1, size)]
-    return table(["data", "labels", *head], rows)
+    return harness.table(["data", "labels", *head], rows)
 
 
 def peer_table(records, peers):
@@ -159,4 +154,6 @@ def peer_table(records, peers):
         first = [name_of(r["data"]), f"{ours:,.0f}", measured]
         rows.append([*first, *seconds, f"{total / ours:.1f}"])
     head = ["data", "PRepAL, s", f"{peers[0]['library']}, s of rounds"]
-    return table([*head, "training, interpolated", "queries", "total", "ratio"], rows)
+    return harness.table(
+        [*head, "training, interpolated", "queries", "total", "ratio"], rows
+    )

@@ -11,9 +11,11 @@ claim, and the p of all claims of a page are corrected by Benjamini and Hochberg
 """
 
 from dataclasses import dataclass, field
+from itertools import groupby, product
+from pathlib import Path
 
 import numpy as np
-from pages import stratified, table
+from common import harness
 from scipy.stats import false_discovery_control, nct, t
 
 ALPHA, POWER, MOST_SEEDS = 0.05, 0.8, 10_000
@@ -56,7 +58,7 @@ class Claim:
 
     def __post_init__(self):
         if self.p_value is None:
-            self.numbers = stratified(self.values)
+            self.numbers = harness.stratified(self.values)
 
     @property
     def n_seeds(self):
@@ -129,18 +131,50 @@ class Claim:
         return n
 
 
-def compare(text, paper, groups, difference, **options):
-    """Make a claim on differences between groups of runs.
+def read_claims(name, measure, loops=None):
+    """Measure the claims that the TOML file of a script lists.
+
+    A claim there has fields of :class:`Claim`, whose words in braces are filled in.
+    "of" are arguments of `measure`. "each" names a loop: claims with the same one that
+    stand together are made in turn for each of its items.
 
     Parameters
     ----------
-    text, paper : str
+    name : str
+        Of the script.
+    measure : callable
+        `measure(item, **of)` returns further fields, or None if there is no such claim.
+    loops : dict of str to list of dict, optional
+        The items of each loop: words by their names in braces. Key None is for claims
+        without "each".
+
+    Returns
+    -------
+    claims : list of Claim
+    """
+    claims, loops = [], {None: [{}]} | (loops or {})
+    entries = harness.read_toml(Path(__file__).with_name(name))["claims"]
+    for each, block in groupby(entries, key=lambda entry: entry.get("each")):
+        for item, entry in product(loops[each], block):
+            found = measure(item, **entry.get("of", {}))
+            if found is not None:
+                fields = {k: v for k, v in entry.items() if k not in ("of", "each")}
+                fields |= found
+                for key in {"text", "paper", "shown"} & fields.keys():
+                    fields[key] = fields[key].format(**item)
+                claims.append(Claim(**fields))
+    return claims
+
+
+def differ(groups, difference):
+    """Return the values and the seconds of a claim on groups of runs.
+
+    Parameters
+    ----------
     groups : dict of str to list of list of dict
         For each data set, groups of runs by seed; the seeds that all groups have count.
     difference : callable
         `difference(*groups)` returns one value per seed.
-    **options
-        Of :class:`Claim`.
     """
     values, seconds = {}, 0.0
     for name, runs in groups.items():
@@ -152,7 +186,7 @@ def compare(text, paper, groups, difference, **options):
         values[name] = difference(*both)
         distinct = {id(r): r["processor"] for group in both for r in group}
         seconds += sum(distinct.values()) / len(seeds)
-    return Claim(text, paper, values, seconds=seconds, **options)
+    return {"values": values, "seconds": seconds}
 
 
 def deviations(scores):
@@ -183,7 +217,7 @@ def claims_table(claims):
             power = 100 * claim.power(claim.n_seeds, level)
             end += f"; power {power:.0f} %, for 80 % {n} seeds, {hours:,.1f} hours"
         rows.append([claim.text, claim.paper, said(claim), end])
-    return table(["claim", "paper", "here", "verdict"], rows)
+    return harness.table(["claim", "paper", "here", "verdict"], rows)
 
 
 def summary_table(claims):
@@ -191,7 +225,7 @@ def summary_table(claims):
     _, verdicts, _ = judge(claims)
     names = [verdict.partition(",")[0].partition(" above")[0] for verdict in verdicts]
     kinds = ["holds", "does not hold", "no difference", "cannot tell"]
-    return table(kinds, [[names.count(kind) for kind in kinds]])
+    return harness.table(kinds, [[names.count(kind) for kind in kinds]])
 
 
 def said(claim):

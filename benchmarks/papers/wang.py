@@ -30,8 +30,7 @@ from argparse import Namespace
 from itertools import product
 
 import numpy as np
-from common import depth, make_parser, missing, run_grid, settle
-from pages import publish
+from common import depth, harness
 from wang_cells import make, run_cell
 from wang_tables import draw, make_tables
 from wang_values import LARGE, TASKS, counted
@@ -39,65 +38,6 @@ from wang_values import LARGE, TASKS, counted
 from skactive.bert import BertRegressor
 
 FIRST_SEEDS = 3  # that show whether a task is learned
-SCALES = {
-    "smoke": {
-        "data": ["docstrings_two_pairs", "docstrings_two", "docstrings_numbers"],
-        "all_count": True,  # nothing is learned in seconds, and each row is tried
-        "sizes": {},
-        "size": 40,
-        "n_test": 20,
-        "n_plain": 20,
-        "seeds": 2,
-        "rate_seeds": 1,
-        "other_rate_seeds": 2,
-        "last": [1, 2],
-        "rates": [1e-4, 1e-3],
-        "head_lr": 1e-3,
-        "max_epochs": 2,
-        "batch_size": 16,
-        "pooling": "mean",
-        "max_length": 8,
-        "clock": "cpu_seconds",
-    },
-    "cpu": {
-        "data": ["sst2", "snli", "stsb", "cola", "mrpc", "rte"],
-        "all_count": False,
-        "sizes": {"sst2": 700, "cola": 700, "mrpc": 280, "rte": 160},
-        "size": 500,
-        "n_test": 400,
-        "n_plain": 300,
-        "seeds": 20,
-        "rate_seeds": 1,
-        "other_rate_seeds": 3,
-        "last": [1, 2, 3],
-        "rates": [1e-4, 1e-3],
-        "head_lr": 1e-3,
-        "max_epochs": 5,
-        "batch_size": 16,
-        "pooling": "mean",
-        "max_length": 64,
-        "clock": "cpu_seconds",
-    },
-    "paper": {
-        "data": ["mnli", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"],
-        "all_count": False,
-        "sizes": {},
-        "size": None,
-        "n_test": None,
-        "n_plain": 300,
-        "seeds": 2,
-        "rate_seeds": 2,
-        "other_rate_seeds": 2,
-        "last": [1, 2, 3, 4],
-        "rates": [2e-5, 1e-3],
-        "head_lr": None,
-        "max_epochs": 30,
-        "batch_size": 1,
-        "pooling": "cls",
-        "max_length": 128,
-        "clock": "seconds",
-    },
-}
 
 
 def make_grid(settings, part, data, seeds, rates):
@@ -150,8 +90,8 @@ def run(settings):
     records = list(settings.kept)
 
     def go(part, data, seeds, rates):
-        grid = missing(make_grid(settings, part, data, seeds, rates), records)
-        records.extend(run_grid(function, grid, settings.out, settings.n_jobs))
+        grid = harness.missing(make_grid(settings, part, data, seeds, rates), records)
+        records.extend(harness.run_grid(function, grid, settings.out, settings.n_jobs))
 
     both = dict.fromkeys(list_settings(settings), settings.rates)
     seeds, first = range(settings.seeds), min(settings.seeds, FIRST_SEEDS)
@@ -190,9 +130,7 @@ def check(records, settings, tables):
         shifted = [{**r, "score": r.get("trivial", 0) + gain} for r in records]
         assert counted(shifted, strict) == counts
     # What the paper's own scale would train, though it is not run here.
-    paper = make_parser(__doc__).parse_args(["--scale", "paper"])
-    paper.out = settings.out
-    paper = settle(paper, SCALES)
+    paper = harness.settle_paper(__doc__, __file__, settings)
     both = dict.fromkeys(list_settings(paper), paper.rates)
     grid = make_grid(paper, "main", paper.data, range(paper.seeds), both)
     assert len(grid) == 7 * 2 * 5 * 2
@@ -215,9 +153,11 @@ def choose_and_draw(records, settings):
 
 
 def main():
-    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    settings = harness.settle(__doc__, __file__)
     settings.depth = depth(settings.model)
-    publish(settings, "wang", run, choose_and_draw, choose_and_make_tables, check)
+    harness.publish(
+        settings, "wang", run, choose_and_draw, choose_and_make_tables, check
+    )
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from time import perf_counter, process_time
 
 import numpy as np
 import torch
-from common import DEVLIN, depth, load
+from common import DEVLIN, depth, harness, load
 from scipy.stats import spearmanr
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, f1_score
@@ -37,19 +36,17 @@ class Notes(Callback):
         return Notes(self.folder, self.notes)
 
     def on_train_begin(self, net, **kwargs):
-        self.notes["start"] = clocks()
+        self.notes["start"] = harness.clocks()
 
     def on_epoch_begin(self, net, **kwargs):
-        self.notes["epoch"] = clocks()
+        self.notes["epoch"] = harness.clocks()
 
     def on_epoch_end(self, net, **kwargs):
-        self.notes.setdefault("epochs", []).append(clocks() - self.notes["epoch"])
+        self.notes.setdefault("epochs", []).append(
+            harness.clocks() - self.notes["epoch"]
+        )
         trained = {k: p for k, p in net.module_.named_parameters() if p.requires_grad}
         torch.save(trained, self.folder / f"{len(self.notes['epochs'])}.pt")
-
-
-def clocks():
-    return np.array([process_time(), perf_counter()])
 
 
 def make(data, n_last, lr, seed, settings, n_layers, **params):
@@ -106,7 +103,7 @@ def run_cell(settings, *, part, data, n_last, lr, seed, size, max_epochs):
         params["callbacks"] = [Notes(Path(folder), notes)]
         n_layers = depth(settings.model)
         model = make(data, n_last, lr, seed, settings, n_layers, **params)
-        start = clocks()
+        start = harness.clocks()
         model.fit(X, y)
         setup = notes["start"] - start
         if part == "plain":
@@ -133,6 +130,6 @@ def run_cell(settings, *, part, data, n_last, lr, seed, size, max_epochs):
 def _seconds(model, notes, setup):
     return {
         "seconds": [epoch["seconds"] for epoch in model.history_],
-        "cpu_seconds": [float(spent[0]) for spent in notes["epochs"]],
-        "setup": {"cpu_seconds": float(setup[0]), "seconds": float(setup[1])},
+        "cpu_seconds": [float(cpu) for _, cpu in notes["epochs"]],
+        "setup": {"cpu_seconds": float(setup[1]), "seconds": float(setup[0])},
     }

@@ -1,9 +1,9 @@
-"""The claims of the paper of wang.py."""
+"""What is measured for the claims of the paper of wang.py."""
 
 import numpy as np
-from verdicts import Claim
+from verdicts import read_claims
 from wang_values import (
-    POINT,
+    PAPER,
     TASKS,
     at_equal_time,
     budgets,
@@ -20,188 +20,74 @@ from wang_values import (
     twins,
 )
 
-# Percent, by how many of the 12 layers are trained.
-PAPER = {
-    "large": {
-        "cost": {4: 0.2125, 3: 0.4925, 2: 1.67, 1: 2.17},
-        "saving": {2: 37.3, 1: 49.61},
-    },
-    "small": {
-        "cost": {4: 2.36, 3: 2.52, 2: 2.79, 1: 4.25},
-        "saving": {4: 33.48, 3: 53.24, 2: 44.15, 1: 48.15},
-    },
-}
-# Of the large tasks: "does not necessarily save much time". Printed are those of QQP.
-LITTLE = {4: 6.43}
-SLOWER = ("SST-2", "QNLI")
-LEAD = "0.66, 0.39, 0.19 % after 50,000, 100,000, 150,000 s (QQP: 0.29, 0.20, 0.04 %)"
-TENTH = 10.0
-
 
 def make_claims(records, settings):
-    """List the claims with what was measured."""
-    until = f"until training stops, at the latest after {settings.max_epochs} epochs"
+    """Measure what the paper claims."""
 
-    def claim(text, paper, names, n_last, value, **options):
-        """Make a claim on what training the last layers does to each of some tasks."""
+    def measure(item, *, value, figure=None, room=0, tasks=None):
+        """Measure what training the last layers does to each of some tasks."""
+        if (tasks and item["task"] not in tasks) or (figure and figure not in item):
+            return None
+        data, n_last = item["data"], item["n_last"]
         seconds = sum(
             np.mean([spent(r, "cpu_seconds") for r in runs])
-            for d in names
-            for n in (None, n_last)
+            for d in data
+            for n in (None, n_last[0])
             if (runs := pick(records, settings, d, n))
         )
-        values = {title_of(d): value(records, settings, d, n_last) for d in names}
-        return Claim(text, paper, values, seconds=float(seconds), **options)
+        values = {
+            title_of(d): np.mean(
+                [VALUES[value](records, settings, d, n) for n in n_last], axis=0
+            )
+            for d in data
+        }
+        limit = {"limit": item[figure] + room} if figure else {}
+        return {"values": values, "seconds": float(seconds)} | limit
 
-    def of_group(group, names, k, here):
-        which = f"{group} tasks, here {', '.join(map(title_of, names))}: "
-        which += f"{_which(k, here, settings)} "
-        paper = PAPER[group]
-        rows = [
-            claim(
-                f"{which}cost {paper['cost'][k]:.1f} points (+ 1)",
-                f"{paper['cost'][k]:.2f} %",
-                *(names, here, costs),
-                kind="less",
-                limit=paper["cost"][k] + POINT,
-            )
-        ]
-        if k in paper["saving"]:
-            figure = paper["saving"][k]
-            options = {"limit": figure - TENTH, "unit": "%", "margin": TENTH}
-            rows += [
-                claim(
-                    f"{which}save {figure:.0f} % of the time (- 10) {until}",
-                    f"{figure:.1f} %",
-                    *(names, here, savings),
-                    **options,
-                ),
-                claim(
-                    f"{which}save as much with the bottom kept",
-                    f"not done; {figure:.1f} % without",
-                    *(names, here, kept_savings),
-                    **options,
-                ),
-            ]
-        if group == "large" and k in LITTLE:
-            rows.append(
-                claim(
-                    f"{which}do not save much time {until} (at most 6 %, + 10)",
-                    f"{LITTLE[k]:.2f} % on QQP (the last 3: 3.19 %)",
-                    *(names, here, savings),
-                    kind="less",
-                    limit=LITTLE[k] + TENTH,
-                    unit="%",
-                    margin=TENTH,
-                )
-            )
-        return rows
+    return read_claims("wang", measure, list_loops(records, settings))
 
-    found, both = [], groups(records, settings)
-    for group, names in both.items():
-        for k, here in twins(settings).items() if names else ():
-            found += of_group(group, names, k, here)
-    here, learned = twins(settings).get(4), counted(records, settings)
-    for d in learned if here else ():
-        if TASKS[d] in SLOWER:
-            found += [
-                claim(
-                    f"{TASKS[d]}: {_which(4, here, settings)} take longer than all "
-                    f"{until}",
-                    "longer, no figure",
-                    *([d], here, savings),
-                    kind="less",
-                    unit="% saved",
-                    margin=TENTH,
-                ),
-                claim(
-                    f"{TASKS[d]}: at equal time {_which(4, here, settings)} gain next "
-                    "to nothing (at most a point)",
-                    "an extremely limited lead, for a short period at first",
-                    *([d], here, leads),
-                    kind="less",
-                    limit=POINT,
-                    unit="points of lead",
-                ),
-            ]
-        elif TASKS[d] == "MNLI":
-            found.append(
-                claim(
-                    f"MNLI (here {title_of(d)}): at equal time "
-                    f"{_which(4, here, settings)} are better",
-                    LEAD,
-                    *([d], here, leads),
-                    unit="points of lead",
-                )
-            )
-    few = max(twins(settings).values())
-    if learned:
-        found.append(
-            claim(
-                "an epoch of the last layers takes about 60 % (± 10) of the seconds of "
-                f"one of all layers (every layer run, {name_of(few)})",
-                "about 60 %",
-                *(learned, few, percent_of_epoch),
-                kind="alike",
-                limit=60,
-                margin=TENTH,
-                unit="%",
-            )
-        )
-    found += [
-        claim(
-            f"small tasks, here {', '.join(map(title_of, both['small']))}: at equal "
-            f"time training all layers is better than {_which(k, here, settings)}",
-            "always",
-            *(both["small"], here, leads),
-            kind="less",
-            unit="points of lead",
-        )
-        for k, here in twins(settings).items()
-        if both["small"]
-    ]
+
+def list_loops(records, settings):
+    """List the tasks and layers that there are claims on, with the words for them."""
+    both, layers = groups(records, settings), twins(settings)
+    until = f"until training stops, at the latest after {settings.max_epochs} epochs"
     low, high = min(settings.rates), max(settings.rates)
-    layers = list(twins(settings).values())
-    for which, text, paper, kind in (
-        (
-            [None],
-            f"the rate {high:g} spoils the training of all layers",
-            "average score 64 % lower than at 2e-5",
-            "less",
-        ),
-        (
-            layers,
-            f"the rate {high:g} is better than {low:g} for the last layers",
-            'prints "lower, at around 34%" and not at which rate',
-            "more",
-        ),
-    ):
 
-        def change(records, settings, data, n_last, which=which):
-            return np.mean([rate_change(records, settings, data, n) for n in which], 0)
+    def item(data, n_last, k=None, **words):
+        return {
+            "data": data,
+            "n_last": n_last if isinstance(n_last, list) else [n_last],
+            "tasks": ", ".join(map(title_of, data)),
+            "layers": f"the last {k} of 12 (here {n_last} of {settings.depth})",
+            "few": name_of(max(layers.values())),
+            **words,
+        } | {"until": until, "low": low, "high": high}
 
-        both_rates = [
-            pick(records, settings, d, which[0], lr)
+    found = {name: [] for name in ("layers", "tasks", "learned", "small")}
+    for group, data in both.items():
+        for k, here in layers.items() if data else ():
+            figures = {
+                name: by_layers[str(k)]
+                for name, by_layers in PAPER[group].items()
+                if str(k) in by_layers
+            }
+            found["layers"].append(item(data, here, k, group=group, **figures))
+            if group == "small":
+                found["small"].append(item(data, here, k))
+    learned = counted(records, settings)
+    if 4 in layers:
+        found["tasks"] = [item([d], layers[4], 4, task=TASKS[d]) for d in learned]
+    if learned:
+        found["learned"].append(item(learned, max(layers.values())))
+    for name, n_last in (("all", [None]), ("the last", [*layers.values()])):
+        runs = [
+            pick(records, settings, d, n_last[0], lr)
             for d in learned
             for lr in settings.rates
         ]
-        if learned and min(map(len, both_rates)) > 1:
-            found.append(
-                claim(text, paper, learned, which[0], change, kind=kind, unit="points")
-            )
+        is_known = learned and min(map(len, runs)) > 1
+        found[f"rates of {name}"] = [item(learned, n_last)] if is_known else []
     return found
-
-
-def _which(k, here, settings):
-    return f"the last {k} of 12 (here {here} of {settings.depth})"
-
-
-def kept_savings(records, settings, data, n_last):
-    return savings(records, settings, data, n_last, kept=True)
-
-
-def percent_of_epoch(records, settings, data, n_last):
-    return 100 * epoch_share(records, settings, data, n_last)
 
 
 def leads(records, settings, data, n_last):
@@ -226,3 +112,13 @@ def rate_change(records, settings, data, n_last):
     )
     n = min(len(low), len(high))
     return 100 * np.subtract(high[:n], low[:n])
+
+
+VALUES = {
+    "costs": costs,
+    "savings": savings,
+    "kept savings": lambda *of: savings(*of, kept=True),
+    "percent of an epoch": lambda *of: 100 * epoch_share(*of),
+    "leads": leads,
+    "rate": rate_change,
+}

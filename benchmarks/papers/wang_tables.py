@@ -1,11 +1,12 @@
 """The tables and the picture of wang.py."""
 
 import numpy as np
-from pages import figure_path, mean_std, table
+from common import harness
 from verdicts import claims_table, summary_table
-from wang_claims import PAPER, make_claims
+from wang_claims import make_claims
 from wang_values import (
     LARGE,
+    PAPER,
     PHASES,
     TASKS,
     at_equal_time,
@@ -71,7 +72,7 @@ def rates_table(records, settings):
             rows.append([name_of(n_last), f"{lr:g}", *cells])
     trivial = [_trivial(records, settings, data) for data in settings.data]
     rows.append(["trivial", "", *trivial])
-    return table(["layers", "rate", *map(title_of, settings.data)], rows)
+    return harness.table(["layers", "rate", *map(title_of, settings.data)], rows)
 
 
 def task_table(records, settings, data):
@@ -82,26 +83,30 @@ def task_table(records, settings, data):
         saved = ["", "", ""]
         if n_last is not None:
             kept = savings(records, settings, data, n_last, kept=True)
-            saved = [mean_std(costs(records, settings, data, n_last), 1), "", ""]
-            saved[2] = mean_std(kept, 0)
+            saved = [
+                harness.mean_std(costs(records, settings, data, n_last), 1),
+                "",
+                "",
+            ]
+            saved[2] = harness.mean_std(kept, 0)
             if counts:
-                saved[1] = mean_std(savings(records, settings, data, n_last), 0)
+                saved[1] = harness.mean_std(savings(records, settings, data, n_last), 0)
         rows.append(
             [
                 name_of(n_last),
                 f"{runs[0]['share']:.0%}",
-                mean_std([r["score"] for r in runs]),
+                harness.mean_std([r["score"] for r in runs]),
                 saved[0],
-                mean_std([len(r["seconds"]) for r in runs], 1),
+                harness.mean_std([len(r["seconds"]) for r in runs], 1),
                 saved[1],
-                mean_std([spent(r, settings.clock) for r in runs], 1),
+                harness.mean_std([spent(r, settings.clock) for r in runs], 1),
                 saved[2],
             ]
         )
     rows.append(["trivial", "", _trivial(records, settings, data), *[""] * 5])
     head = [title_of(data), "of parameters", metric_of(data), "cost, points", "epochs"]
     head += ["saved, %", "seconds, bottom kept", "saved, %, bottom kept"]
-    return table(head, rows)
+    return harness.table(head, rows)
 
 
 def means_table(records, settings):
@@ -125,14 +130,14 @@ def means_table(records, settings):
                     f"{means[0]:.1f}",
                     *(f"{mean:.0f}" for mean in means[1:]),
                     f"last {k} of 12" if k else "",
-                    *(paper[what].get(k, "") for what in ("cost", "saving")),
+                    *(paper[what].get(str(k), "") for what in ("cost", "saving")),
                 ]
             )
     if not rows:
         return ["Nothing was learned on any task."]
     head = ["tasks", "layers", "cost, points", "saved, %", "saved, %, bottom kept"]
     head += ["the paper's setting", "paper: cost, %", "paper: saved, %"]
-    return table(head, rows)
+    return harness.table(head, rows)
 
 
 def epochs_table(records, settings, data):
@@ -156,7 +161,9 @@ def epochs_table(records, settings, data):
             cells.append(f"{score:.3f} / {np.mean(seconds):.1f}{fewer}")
         rows.append([name_of(n_last), *cells])
     rows.append(["trivial", *[_trivial(records, settings, data)] * longest])
-    return table([_heading(data), *(f"epoch {i + 1}" for i in range(longest))], rows)
+    return harness.table(
+        [_heading(data), *(f"epoch {i + 1}" for i in range(longest))], rows
+    )
 
 
 def shares_table(records, settings):
@@ -171,11 +178,11 @@ def shares_table(records, settings):
             rows.append([title_of(data), name_of(n_last), *map(_two_digits, shares)])
     if not rows:
         return ["Nothing was learned on any task."]
-    return table(["task", "layers", "every layer run", "bottom kept"], rows)
+    return harness.table(["task", "layers", "every layer run", "bottom kept"], rows)
 
 
 def _two_digits(values):
-    return mean_std(values, 2)
+    return harness.mean_std(values, 2)
 
 
 def equal_time_table(records, settings, data):
@@ -191,21 +198,16 @@ def equal_time_table(records, settings, data):
         for name, scores in zip(found.names, found.scores, strict=True)
     ]
     rows.append(["trivial", *[_trivial(records, settings, data)] * len(found.seconds)])
-    return table([_heading(data), *(f"{t:.1f} epochs" for t in found.seconds)], rows)
+    return harness.table(
+        [_heading(data), *(f"{t:.1f} epochs" for t in found.seconds)], rows
+    )
 
 
 def draw(records, settings):
     """Draw score against time, a panel a task (the paper's figures 3 to 6)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     n, counts = len(settings.data), counted(records, settings)
-    shape = (-(-n // 2), 2)
-    figure, axes = plt.subplots(
-        *shape, figsize=(10, 3.4 * shape[0]), layout="constrained", squeeze=False
-    )
+    n_rows = -(-n // 2)
+    figure, axes = harness.open_panels(n_rows, 2, 10, 3.4 * n_rows)
     for ax, data in zip(axes.flat, settings.data, strict=False):
         runs = {
             name_of(k): make_runs(records, settings, data, k, kept=True)
@@ -221,8 +223,7 @@ def draw(records, settings):
         )
     for ax in axes.flat[n:]:
         ax.remove()
-    figure.savefig(figure_path(settings, "wang_time.png"), dpi=70)
-    plt.close(figure)
+    harness.save_figure(figure, settings, "wang_time.png", 70)
 
 
 def _title(data, counts):

@@ -1,6 +1,9 @@
 """What the tables of wang.py are made of: scores, epochs and seconds of its runs."""
 
+from pathlib import Path
+
 import numpy as np
+from common import harness
 
 from skactive.analysis import equal_time, paired_t
 from skactive.simulation import Run
@@ -19,6 +22,7 @@ TASKS = {
     "docstrings_two": "SST-2",
     "docstrings_numbers": "STS-B",
 }
+PAPER = harness.read_toml(Path(__file__).with_name("wang"))["paper"]
 LARGE = ("MNLI", "QQP", "QNLI", "SST-2")
 SMALL = ("CoLA", "STS-B", "MRPC", "RTE")
 POINT = 1.0
@@ -52,12 +56,8 @@ def twins(settings):
 def pick(records, settings, data, n_last, lr=None, part="main"):
     """Runs of one setting, by seed, at its better rate by default."""
     lr = settings.chosen[data, n_last] if lr is None else lr
-    found = [
-        r
-        for r in records
-        if (r["part"], r["data"], r["n_last"], r["lr"]) == (part, data, n_last, lr)
-    ]
-    return sorted(found, key=lambda r: r["seed"])
+    wanted = {"part": part, "data": data, "n_last": n_last, "lr": lr}
+    return harness.select(records, **wanted)
 
 
 def pairs(records, settings, data, n_last):

@@ -1,7 +1,7 @@
 """The tables and pictures of peer_loops.py."""
 
 import numpy as np
-from papers.pages import figure_path, mean_std, said, table
+from _harness import mean_std, said, save_figure, table
 
 from skactive.plotting import ActiveLearningCurveDisplay, LedgerDisplay
 from skactive.simulation import Run
@@ -67,8 +67,9 @@ def draw(records, settings):
     ledger = LedgerDisplay.from_runs(runs, log=True)
     ledger.ax_.set_xlabel("processor seconds")
     for name, display in {"curves": curves, "ledger": ledger}.items():
-        path = figure_path(settings, f"peers_{name}.png")
-        display.figure_.savefig(path, dpi=110, bbox_inches="tight")
+        save_figure(
+            display.figure_, settings, f"peers_{name}.png", 110, bbox_inches="tight"
+        )
 
 
 def score_table(by_library):

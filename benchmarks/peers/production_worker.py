@@ -3,7 +3,7 @@
     python production_worker.py KIND FOLDER TEXTS
 
 KIND is "runtime" (an export), "skactive" (a saved model) or "sentence-transformers"
-(the ONNX file of its encoder: embeddings only). TEXTS is a JSON list. A line "all"
+(the ONNX file of its encoder: embeddings only). TEXTS is a JSON list. The word "all"
 predicts all texts, "one" 50 of them, one at a time. The answer is a line of JSON with
 processor seconds, seconds and the peak of memory in MB; with "all" also probabilities.
 """
@@ -52,14 +52,15 @@ def main():
     predict = make_predict(kind, folder)
     predict(texts[:2])
     for line in sys.stdin:
-        chunks = [[text] for text in texts[:50]] if line == "one\n" else [texts]
+        is_whole = json.loads(line) == "all"
+        chunks = [texts] if is_whole else [[text] for text in texts[:50]]
         start = time.process_time(), time.perf_counter()
         found = [predict(chunk) for chunk in chunks]
         seconds = time.process_time() - start[0], time.perf_counter() - start[1]
         with open("/proc/self/status") as status:
             memory = int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) / 1e3
         answer = {"processor": seconds[0], "wall": seconds[1], "memory": memory}
-        if line == "all\n":
+        if is_whole:
             answer["proba"] = found[0].tolist()
         print(json.dumps(answer), flush=True)
 

@@ -39,7 +39,7 @@ def test_only_what_no_record_has_is_run():
         for seed in (0, 1)
         for rate in (0.1, 0.2)
     ]
-    found = load("common").missing(cells, kept)
+    found = load("common").harness.missing(cells, kept)
     assert found == [c for i, c in enumerate(cells) if i not in (0, 3)]
 
 
@@ -62,7 +62,7 @@ def test_one_data_set_has_the_t_test_of_scipy(verdicts, draw):
 
 def test_two_data_sets_have_the_test_of_welch(verdicts, draw):
     a, b = draw(7), draw(15, spread=3.0)
-    mean, error, df = verdicts.stratified({"a": a, "b": b})
+    mean, error, df = verdicts.harness.stratified({"a": a, "b": b})
     expected = stats.ttest_ind(a, -b, equal_var=False)
     assert mean / error == pytest.approx(expected.statistic)
     assert df == pytest.approx(expected.df)
