@@ -81,19 +81,11 @@ def measure_seconds(folder, n, kind):
         return clock(name, LabelingSession, make_learner(), X, path, audit_every=10)
 
     with open_session("open a new session", pool[:n]) as session:
-<<<<<<< HEAD
-        label(session, timed("ask for the first batch", session.ask))
-        batch = timed("ask for another batch", session.ask)
-        timed("tell 100 labels", label, session, batch)
-        timed("undo", session.undo)
-        timed("search", session._core.state.pool.search, "no such text")
-=======
         label(session, clock("ask for the first batch", session.ask))
         batch = clock("ask for another batch", session.ask)
         clock("tell 100 labels", label, session, batch)
         clock("undo", session.undo)
-        clock("search", session.state.pool.search, "no such text")
->>>>>>> h-bench
+        clock("search", session._core.state.pool.search, "no such text")
     with open_session("open it again", pool[:n]) as session:
         clock(f"add {N_MORE} texts", session.add, pool[n:])
     open_session("open it after that", pool).close()

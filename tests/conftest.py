@@ -43,16 +43,13 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(config, items):
-    """Mark the long tests; deselect the slow ones and a real Label Studio's by default.
+    """Deselect the slow tests and those of a real Label Studio by default.
 
     The default holds unless `-m` names them.
     """
-    long_tests = Path(__file__).with_name("long_tests.txt").read_text("utf-8").split()
     hidden = {"slow", "label_studio"} - set(re.findall(r"\w+", config.option.markexpr))
     kept, dropped = [], []
     for item in items:
-        if item.nodeid.split("[")[0] in long_tests:
-            item.add_marker("long")
         names = {mark.name for mark in item.iter_markers()}
         (dropped if names & hidden else kept).append(item)
     config.hook.pytest_deselected(items=dropped)

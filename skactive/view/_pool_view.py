@@ -211,9 +211,8 @@ class PoolView:
         if len(memories) != n_parts:
             memories = self._memory["parts"] = [{} for _ in range(n_parts)]
         order = np.argsort(self._pool_positions, kind="stable")
-        for positions, memory in zip(
-            np.array_split(order, n_parts), memories, strict=True
-        ):
+        split = np.array_split(order, n_parts)
+        for positions, memory in zip(split, memories, strict=True):
             part = self.take(positions)
             part._memory = memory
             yield positions, part
@@ -753,10 +752,8 @@ class PoolView:
             self._memory[key] = updated = last.update(
                 rows, self._pool_positions, of, self.n_jobs
             )
-            self._computed[key] = (
-                read_only(updated.distances),
-                read_only(updated.indices),
-            )
+            distances, indices = updated.distances, updated.indices
+            self._computed[key] = read_only(distances), read_only(indices)
         return self._computed[key]
 
 

@@ -39,6 +39,7 @@ def read_keys(path):
     return [json.loads(line)["key"] for line in lines]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["folder", "answers.jsonl", "deep/er"])
 def test_another_object_sends_nothing_again(make, tmp_path, name):
@@ -73,6 +74,7 @@ def test_the_file_has_answers_and_no_texts(make, tmp_path):
         assert word not in everything
 
 
+@pytest.mark.long
 def test_what_decides_an_answer_is_a_part_of_its_key(make, tmp_path, monkeypatch):
     first = make(cache=tmp_path)
     server, classes = first.server, ["fire", "flood", "storm"]
@@ -98,6 +100,7 @@ def test_what_decides_an_answer_is_a_part_of_its_key(make, tmp_path, monkeypatch
     assert make(cache=tmp_path).estimate_cost(TEXTS[:1]).n_cached == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("torn", [b'{"key":"ab', b'{"key"', b"{", b"\x00\x00"])
 def test_a_torn_last_line_is_no_answer_and_others_follow_it(make, tmp_path, torn):
     path = tmp_path / "kept.jsonl"
@@ -113,6 +116,7 @@ def test_a_torn_last_line_is_no_answer_and_others_follow_it(make, tmp_path, torn
     assert len(first.server.requests) == 30
 
 
+@pytest.mark.long
 def test_a_damaged_line_is_no_answer(make, tmp_path):
     path = tmp_path / "kept.jsonl"
     first = make(cache=path)
@@ -130,6 +134,7 @@ def test_a_damaged_line_is_no_answer(make, tmp_path):
     assert len(first.server.requests) == 31
 
 
+@pytest.mark.long
 def test_without_a_path_the_object_keeps_the_answers(make):
     annotator = make()
     answers = annotator.annotate(TEXTS)
@@ -137,6 +142,7 @@ def test_without_a_path_the_object_keeps_the_answers(make):
     assert len(annotator.server.requests) == 30
 
 
+@pytest.mark.long
 def test_an_answer_is_on_the_disk_before_the_next_request(make, tmp_path):
     annotator = make(cache=tmp_path, n_jobs=1)
     n_kept = []
@@ -150,6 +156,7 @@ def test_an_answer_is_on_the_disk_before_the_next_request(make, tmp_path):
     assert n_kept == list(range(30))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_killed_process_repeats_no_request(serve, make, tmp_path):
     path = tmp_path / "answers.jsonl"
@@ -186,6 +193,7 @@ def test_a_killed_process_repeats_no_request(serve, make, tmp_path):
     assert len(server.texts) == hold + 3 + len(TEXTS) - hold
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_two_processes_share_a_file(serve, make, tmp_path):
     server = serve()

@@ -96,6 +96,7 @@ def test_an_unusable_reply_to_one_text_is_none_and_is_not_kept(make, reply, show
     assert annotator.server.texts.count(TEXTS[3]) == 2
 
 
+@pytest.mark.long
 def test_a_server_of_another_kind_is_an_error_that_says_what_came(make):
     annotator = make(lambda text, body: HTML, n_jobs=4)
     with pytest.raises(ConnectionError, match=r"5 replies .* in a row .*Please log in"):
@@ -105,6 +106,7 @@ def test_a_server_of_another_kind_is_an_error_that_says_what_came(make):
         assert annotator.annotate(TEXTS[:2]) == [(None, None)] * 2
 
 
+@pytest.mark.long
 def test_many_texts_that_are_too_long_stop_nothing(make, tmp_path):
     texts = [*TEXTS[:2], *(f"fire {'long ' * i}" for i in range(9, 18))]
     too_long = 400, {}, '{"error": {"message": "too long"}}'
@@ -121,6 +123,7 @@ def test_many_texts_that_are_too_long_stop_nothing(make, tmp_path):
         annotator = make(server=annotator.server, cache=tmp_path)
 
 
+@pytest.mark.long
 def test_a_server_that_becomes_another_one_stops_the_run(make):
     annotator = make(n_jobs=1)
     annotator.server.reply = lambda text, body: (
@@ -132,6 +135,7 @@ def test_a_server_that_becomes_another_one_stops_the_run(make):
     assert annotator.estimate_cost(TEXTS).n_cached == 3
 
 
+@pytest.mark.long
 def test_a_model_that_answers_every_text_alike_is_named(make):
     annotator = make(lambda text, body: chat('{"label": "fire"}'))
     texts = [f"text {i}" for i in range(20)]
@@ -182,6 +186,7 @@ def test_what_a_server_rejects_is_left_out_from_then_on(make, names, sent, statu
     assert len(annotator.server.requests) == n + 1
 
 
+@pytest.mark.long
 def test_a_server_that_rejects_everything_is_an_error_with_its_words(make):
     annotator = make(lambda text, body: (400, {}, '{"error": {"message": "no GPU"}}'))
     with pytest.raises(ConnectionError, match=r"5 replies .*status 400: no GPU"):
@@ -230,6 +235,7 @@ def test_an_unknown_model_or_path_stops_at_once(make, status):
     assert len(annotator.server.requests) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_an_error_without_end_keeps_what_was_done(make, pauses, status):
     annotator = make(n_jobs=1, max_retries=3)
@@ -332,6 +338,7 @@ def wait(handler):
     handler.connection.recv(1)  # until it goes
 
 
+@pytest.mark.long
 def test_a_slow_reply_is_an_error_at_first_and_later_that_of_one_text(make, pauses):
     annotator = make(lambda text, body: wait, timeout=0.2, max_retries=1)
     with pytest.raises(
@@ -444,6 +451,7 @@ def test_proxies_of_the_environment_are_not_used(make, serve, monkeypatch):
     assert proxy.requests == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 def test_a_certificate_that_nobody_signed_is_refused(serve, pauses, tmp_path):
     server, pem = serve(), tmp_path / "both.pem"

@@ -69,6 +69,7 @@ def test_several_classes_are_a_list_in_their_order(content, label):
     assert find_label(content, LABELS, True)[0] == label
 
 
+@pytest.mark.long
 def test_a_hostile_reply_takes_no_time_that_grows_with_its_square():
     # Each would take minutes if every start were followed to the end.
     for part in ("</think>", '"label":"', '"label":[', '{"label": "fire"}', "\\"):

@@ -58,6 +58,7 @@ def read(path):
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.long
 def test_the_table_gets_labels_next_to_the_texts(server, capsys):
     before = Path("news.csv").read_bytes()
     tokens = [('{"label": "', 0.9), ("fire", 0.75), ('"}', 0.9)]
@@ -76,6 +77,7 @@ def test_the_table_gets_labels_next_to_the_texts(server, capsys):
     assert Path("news.skactive/machine.jsonl").exists()
 
 
+@pytest.mark.long
 def test_the_host_is_printed_before_the_first_request(server, capsys):
     seen = []
 
@@ -88,6 +90,7 @@ def test_the_host_is_printed_before_the_first_request(server, capsys):
     assert seen[0].startswith(f"18 requests to {server.host}, about ")
 
 
+@pytest.mark.long
 def test_the_same_command_sends_nothing_again(server, capsys):
     run(capsys, server)
     written = Path("news.annotated.csv").read_bytes()
@@ -109,6 +112,7 @@ def test_the_same_command_sends_nothing_again(server, capsys):
     assert Path("news.annotated.1.csv").read_bytes() == written
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_kill_in_the_middle_repeats_nothing(server, capsys):
     hold = 7
@@ -143,6 +147,7 @@ def test_a_kill_in_the_middle_repeats_nothing(server, capsys):
     assert len(read("news.annotated.csv")) == 19
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -164,6 +169,7 @@ def test_a_file_describes_the_classes(server, capsys, name, content):
     assert answer["content"] == '{"label": "fire"}'
 
 
+@pytest.mark.long
 def test_several_classes_are_joined_in_a_cell(server, capsys):
     server.reply = lambda text, body: chat('{"labels": ["storm", "fire"]}')
     out = ("--out", "other.jsonl", "--machine-name", "gpt")
@@ -189,6 +195,7 @@ def write_classes(content):
     return "some.txt"
 
 
+@pytest.mark.long
 def test_a_failure_keeps_the_answers_and_says_so(server, capsys):
     server.reply = lambda text, body: (
         right(text) if len(server.requests) <= 4 else (404, {}, f"gone {KEY}")
@@ -231,6 +238,7 @@ def test_a_limit_sends_nothing(server, capsys, option):
     assert server.requests == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="permissions")
 def test_the_results_are_no_more_readable_than_the_table(server, capsys):
     os.chmod("news.csv", 0o600)

@@ -102,6 +102,7 @@ def _answer(shown):
     return _truth(next(x for x in reversed(shown) if x.startswith(("a ", "=1"))))
 
 
+@pytest.mark.long
 def test_from_a_table_to_a_labeled_table(label, table, columns):
     status, shown = label(*[_answer] * 12, "q")
     assert status == 0
@@ -129,6 +130,7 @@ def test_from_a_table_to_a_labeled_table(label, table, columns):
     assert read_cells(table)[0] == columns
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_same_command_continues(label, table, tmp_path):
     label(*[_answer] * 5, options=["--annotator", "ann"])
@@ -142,6 +144,7 @@ def test_the_same_command_continues(label, table, tmp_path):
     assert out["annotator"].count("ann") == 8
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
@@ -157,6 +160,7 @@ def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
     assert out["text"] == columns["text"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
     label(*[_answer] * 8)
@@ -179,6 +183,7 @@ def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
     assert again["prediction"] == labeled["prediction"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".parquet", ".xlsx"])
 def test_other_formats(label, columns, tmp_path, suffix):
@@ -218,6 +223,7 @@ def test_classes_can_be_added_at_the_prompt(label, columns, tmp_path):
     assert out["label_source"].count("person") == 4
 
 
+@pytest.mark.long
 def test_classes_are_added_to_a_session(label, columns, tmp_path):
     write_table(tmp_path / "plain.csv", {"text": columns["text"]})
     run = {"file": tmp_path / "plain.csv"}
@@ -239,6 +245,7 @@ def test_a_renamed_class_is_not_added_again(table):
         project.close()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n_given", [0, 8])
 def test_classes_are_added_to_several_per_text(label, several, tmp_path, n_given):
@@ -358,6 +365,7 @@ def test_a_second_command_opens_the_page_that_runs(
     assert opened == [server.url] * opens
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
     write_table(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
@@ -480,6 +488,7 @@ def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
     assert load(table.with_suffix(".skactive") / "model").predict(["a good one"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeypatch):
     label(*[_answer] * 4)
@@ -669,6 +678,7 @@ def _read_names(out, form, row):
     return sorted(name for name in names if name)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["columns", "joined", "json"])
 def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
@@ -703,6 +713,7 @@ def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
     assert not set("".join(cells)) & set("0123456789")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_several_classes_from_nothing(label, columns, tmp_path):
     table = tmp_path / "plain.csv"
@@ -769,6 +780,7 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
     assert "argument --regression: must be False" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
     monkeypatch.setattr("skactive.project._model._LEAST_OF_SEVERAL", 10)
@@ -785,6 +797,7 @@ def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
     assert shown == [{names[j] for j in np.flatnonzero(row)} for row in predicted]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_answers_that_the_model_contradicts(label, several):
     lines = ["!", "q"]

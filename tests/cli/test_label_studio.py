@@ -123,6 +123,7 @@ def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
     assert main(["predict", str(folder / "model"), str(table)]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -186,6 +187,7 @@ def test_a_wrong_token_reads_no_tasks(server, table, tmp_path, capsys, monkeypat
     assert "token was refused" in line
 
 
+@pytest.mark.long
 def test_pull_and_backend_use_the_strategy_of_the_folder(
     server, table, tmp_path, capsys
 ):

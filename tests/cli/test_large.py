@@ -82,6 +82,7 @@ def label(tmp_path, monkeypatch, capsys):
     return label
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_from_a_folder_to_a_labeled_table(encode, label, folder, columns, tmp_path):
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -111,6 +112,7 @@ def test_from_a_folder_to_a_labeled_table(encode, label, folder, columns, tmp_pa
     assert len(read_labels(tmp_path / "notes.skactive" / "session")) == 10
 
 
+@pytest.mark.long
 def test_flags_notes_and_skips_are_columns(encode, folder, tmp_path, monkeypatch):
     encode(folder)
     lines = iter(["s", "f", "n unclear", "1", "q"])
@@ -127,6 +129,7 @@ def test_flags_notes_and_skips_are_columns(encode, folder, tmp_path, monkeypatch
     assert [row for row in range(N_ROWS) if out["note"][row]] == [person]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_saved_model_predicts_new_texts(encode, label, folder, columns, tmp_path):
     encode(folder)
@@ -142,6 +145,7 @@ def test_the_saved_model_predicts_new_texts(encode, label, folder, columns, tmp_
     np.testing.assert_allclose(out["probability"], labeled["probability"], atol=0.01)
 
 
+@pytest.mark.long
 def test_one_file_with_features_and_no_labels(encode, label, columns, tmp_path):
     write_table(tmp_path / "notes.jsonl", {"text": columns["text"]})
     assert encode(tmp_path / "notes.jsonl", "--dtype", "float32") == 0
@@ -188,6 +192,7 @@ def test_a_folder_without_features_names_the_command(folder, options, capsys):
     assert f"Run `skactive encode {folder} --text text --folder" in error
 
 
+@pytest.mark.long
 def test_texts_are_read_in_parts(encode, label, folder, tmp_path, monkeypatch):
     encode(folder)
     monkeypatch.setattr("skactive.project._project.ROWS", 4)
@@ -204,6 +209,7 @@ def test_texts_are_read_in_parts(encode, label, folder, tmp_path, monkeypatch):
     assert out.num_row_groups == N_ROWS // 4
 
 
+@pytest.mark.long
 def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     several = [["warm", "old"], ["cold"], [], ["warm"], None] * (N_ROWS // 5)
     numbers = [float(i) if i < 9 else None for i in range(N_ROWS)]
@@ -224,6 +230,7 @@ def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     assert json.loads((tmp_path / "sizes" / "model.json").read_text())["target"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
     encode(folder)
@@ -249,6 +256,7 @@ def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
     assert shown[-1].endswith(error)
 
 
+@pytest.mark.long
 def test_labels_of_some_files_count(encode, label, folder, columns):
     first = sorted(folder.iterdir())[0]
     n = 15

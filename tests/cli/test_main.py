@@ -190,6 +190,7 @@ def test_a_function_declares_no_needs(capsys, register):
     assert ["mine", "-", "all", "not declared", "this session", "-", "ok"] in rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("check", "expected"), [([], 0), (["--check"], 1)])
 def test_a_broken_strategy_stops_no_other(capsys, register, check, expected):
     register("unwell", _Unwell)

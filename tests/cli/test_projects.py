@@ -147,6 +147,7 @@ def test_another_column_of_texts_is_named(label, table, capsys):
     assert capsys.readouterr().err == f"{error}or --folder NEW.\n"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_full_disk_at_the_end_says_that_the_labels_are_safe(
     label, table, tmp_path, monkeypatch, capsys

@@ -72,6 +72,7 @@ def last_error(capsys):
     return error
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_simulation_reports_continues_and_keeps_its_settings(
     command, tmp_path, capsys
@@ -313,6 +314,7 @@ def several(rows, tmp_path):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["joined", "columns"])
 def test_several_classes_per_text(several, tiny_bert, tmp_path, capsys, form):
@@ -330,6 +332,7 @@ def test_several_classes_per_text(several, tiny_bert, tmp_path, capsys, form):
     assert "accuracy" not in lines
 
 
+@pytest.mark.long
 def test_numbers(rows, tiny_bert, tmp_path, capsys):
     path = tmp_path / "numbers.csv"
     with path.open("w", newline="") as file:
@@ -345,6 +348,7 @@ def test_numbers(rows, tiny_bert, tmp_path, capsys):
         assert f'"{name}"' in lines
 
 
+@pytest.mark.long
 def test_scores_can_be_chosen_and_fractions_need_a_flag(rows, tmp_path, capsys):
     path = tmp_path / "numbers.csv"
     with path.open("w", newline="") as file:

@@ -227,6 +227,7 @@ def test_classes_that_are_equal_in_python_are_distinguished(open_desk):
         desk.answer(item["id"], True, "tab")
 
 
+@pytest.mark.long
 def test_the_model_predicts_once_it_is_trained(desk):
     assert desk.next("tab")[0]["prediction"] is None
     _label(desk, 12)
@@ -270,6 +271,7 @@ def test_training_that_fails_is_shown_and_labeling_goes_on(open_desk, monkeypatc
     assert len(desk.session.labels) == n
 
 
+@pytest.mark.long
 def test_suggestions_are_shown_and_compared(open_desk):
     desk = open_desk(suggestions=dict.fromkeys(range(60), "yes"))
     assert desk.next("tab")[0]["suggestion"] == "yes"
@@ -323,6 +325,7 @@ def doubtful(desk):
     return desk
 
 
+@pytest.mark.long
 def test_answers_that_models_without_them_contradict_are_found(doubtful):
     page = _check(doubtful)
     assert (page["n_labels"], page["total"]) == (40, len(page["items"]))
@@ -338,6 +341,7 @@ def test_answers_that_models_without_them_contradict_are_found(doubtful):
         assert item["prediction"] != item["label"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_doubtful_answers_are_computed_once_for_each_model(doubtful, monkeypatch):
     suspicious, calls, inside = doubtful.session.suspicious, [], threading.Lock()
@@ -360,6 +364,7 @@ def test_doubtful_answers_are_computed_once_for_each_model(doubtful, monkeypatch
     assert len(calls) in (1, 2)  # the background may train the same labels, too
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
     doubtful, monkeypatch
@@ -377,6 +382,7 @@ def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
     assert _check(doubtful)["items"] == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_was_corrected_or_confirmed_is_not_listed_again(doubtful):
     before = [item["id"] for item in _check(doubtful)["items"]]
@@ -399,6 +405,7 @@ def test_a_model_that_cannot_be_checked_is_said(open_desk):
         _check(desk)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_estimate_comes_in_the_background(open_desk):
     desk = open_desk(n_labels=50, session={"audit_every": 2})
@@ -763,6 +770,7 @@ def test_pairs_of_texts(open_desk):
     assert desk.search("ANSWER 4")["items"][0]["id"] == 4
 
 
+@pytest.mark.long
 def test_everything_is_resumed(open_desk):
     first = open_desk()
     _label(first, 7)
@@ -797,6 +805,7 @@ def test_a_full_disk_refuses_the_answer(desk, monkeypatch):
     assert desk.answer(item["id"], "yes", "tab")["n_labeled"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_two_people_at_once_lose_nothing(open_desk):
     desk = open_desk([f"text {i}" for i in range(200)])

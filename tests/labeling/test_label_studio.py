@@ -319,6 +319,7 @@ SCENARIOS = [
 LIVE = pytest.param("live", marks=pytest.mark.label_studio)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("site", "n_kills"), SCENARIOS, indirect=["site"])
 def test_the_session_holds_what_people_said(site, n_kills, start, capsys):
@@ -426,6 +427,7 @@ def _check_batches(events, seen):
     assert n_found == len(seen)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("site", ["fake", LIVE], indirect=True)
 def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys, monkeypatch):

@@ -610,6 +610,7 @@ def check_nothing_is_lost_or_doubled(site, bridge):
                 last[id, event["by"]] = said
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("applied", [False, True], ids=["lost", "applied"])
 @pytest.mark.parametrize("nth", few(range(1, 25, 2), {5, 13}))
@@ -631,6 +632,7 @@ def test_a_connection_that_breaks_at_any_request_costs_nothing(site, nth, applie
     assert all(len(predictions) == 1 for predictions in found.values())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("nth", few(range(1, 8), {2, 5}))
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])

@@ -535,6 +535,7 @@ def _stored(*pairs):
     return _answer(200, {"tasks": tasks})
 
 
+@pytest.mark.long
 def test_predictions_are_sent_in_chunks():
     def created(request):
         return _answer(201, {"created": len(_body(request))})
@@ -662,6 +663,7 @@ def test_a_client_is_closed():
     assert script.calls == []
 
 
+@pytest.mark.long
 def test_a_missing_httpx_is_explained():
     code = (
         "import sys; sys.modules['httpx'] = None\n"

@@ -112,6 +112,7 @@ def test_what_a_browser_may_call_is_listed():
     assert all(callable(getattr(Desk, name)) for name in METHODS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/", "/labeling.js", "/events", "/api/state"])
 @pytest.mark.parametrize("token", ["", "wrong-token-of-16-letters", TOKEN[:-1], "é"])
 def test_a_wrong_token_is_refused(client, path, token):
@@ -305,6 +306,7 @@ def test_an_upgrade_is_refused_without_a_word_on_the_terminal(server, caplog):
     assert caplog.records == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "body", "message"),
     [
@@ -545,6 +547,7 @@ def test_a_link_to_another_file_is_not_followed(folder, tmp_path):
     assert (tmp_path / "mine.json").read_text() == before
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "module", "extra"),

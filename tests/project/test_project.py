@@ -101,6 +101,7 @@ def test_labels_with_one_name_for_files_have_different_folders(begin, tmp_path):
     assert begin(label=["z", "x y"]).folder_.name == "t.x_y+z.skactive"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "then", "message"),
     [

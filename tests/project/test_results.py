@@ -148,6 +148,7 @@ UNWRITABLE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), UNWRITABLE)
 def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text):
@@ -175,6 +176,7 @@ def test_what_is_refused_could_not_be_written(tmp_path, name, text):
         write_table(tmp_path / name, {"label": [text]})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.xlsx"])
 def test_other_names_are_written_as_they_are(open_project, name):
     names = ["é 漢", 'a "b", c', "d;e|f", "\N{PILE OF POO}", " =1", "x" * 99]

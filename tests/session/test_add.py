@@ -42,6 +42,7 @@ def open_texts(tmp_path, text_learner):
         session.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -76,6 +77,7 @@ def test_new_texts_can_be_asked_and_labeled(open_texts, wrap):
     assert read_labels(session.folder) == found[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -202,6 +204,7 @@ def test_what_the_learner_was_taught_is_not_asked_when_it_comes_later(
     assert sorted(session.ask(20).ids) == list(range(8))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_annotators_go_on_while_the_pool_grows(open_session, data):
     X, y = np.tile(data[0], (4, 1)), np.tile(data[1], 4)

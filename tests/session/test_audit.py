@@ -31,6 +31,7 @@ def random_order(session):
     return session._core.queue.draws.order.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 4, 7, 60])
 @pytest.mark.parametrize("every", [1, 3, 10])
@@ -100,6 +101,7 @@ def test_the_order_depends_on_seed_and_texts_alone(open_session, learner, data):
     assert np.mean(new_places) == pytest.approx(39.5, abs=8)
 
 
+@pytest.mark.long
 def test_every_item_is_as_often_the_first():
     firsts = np.zeros(6)
     equal = Pool(np.zeros((6, 2)))  # rows of numbers have no copies
@@ -120,6 +122,7 @@ def test_other_purposes_are_independent():
     assert abs(np.corrcoef(first.astype(float), second.astype(float))[0, 1]) < 0.1
 
 
+@pytest.mark.long
 def test_without_an_audit_nothing_changes(open_session, data, tmp_path):
     first, second = (open_session(folder=tmp_path / name) for name in "ab")
     random_order(second)  # looking at it moves no seed
@@ -127,6 +130,7 @@ def test_without_an_audit_nothing_changes(open_session, data, tmp_path):
     assert not any("audit" in event for event in events(first))
 
 
+@pytest.mark.long
 def test_the_audit_goes_on_after_each_opening(open_session, data, tmp_path):
     whole = label_all(open_session(audit_every=3, folder=tmp_path / "w"), data, 4, 8)
     parts = []
@@ -173,6 +177,7 @@ def make_texts(n_copies):
     return [f"{stem} {i}" for i in range(n_copies) for stem in stems]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("audit_every", [None, 4])
 def test_no_two_items_of_a_batch_are_near_duplicates(
     open_session, text_learner, audit_every
@@ -193,6 +198,7 @@ def test_no_two_items_of_a_batch_are_near_duplicates(
         session.tell(batch.ids, [f"class {(id + number) % 2}" for id in batch.ids])
 
 
+@pytest.mark.long
 def test_a_batch_is_short_where_only_near_duplicates_are_left(
     open_session, text_learner
 ):
@@ -204,6 +210,7 @@ def test_a_batch_is_short_where_only_near_duplicates_are_left(
     assert sizes == [12] * 7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["margin", "random", "coreset"])
 def test_batches_without_near_duplicates_are_unchanged(
     open_session, text_learner, strategy, tmp_path
@@ -229,6 +236,7 @@ def test_a_pipeline_that_must_be_trained_has_no_features(open_session, tmp_path)
     assert plain.ask(10).ids == limited.ask(10).ids
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_audit_has_no_bias(open_session, tmp_path):
     """A third of the items is hard, and the strategy asks them first."""

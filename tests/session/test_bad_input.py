@@ -219,6 +219,7 @@ def test_ids_unknown_or_repeated_are_refused(open_session, journal):
     assert session.labels == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("labels", "error", "match"),
     [

@@ -238,6 +238,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(
     max_examples=60,

@@ -58,6 +58,7 @@ def test_minutes_are_for_the_missing_labels_at_the_median_pace():
     assert minutes_left([2], None) is None
 
 
+@pytest.mark.long
 def test_the_accuracy_is_from_the_audit(open_session, many):
     X, y = many
     session = open_session(X, audit_every=3, n_labels=200)

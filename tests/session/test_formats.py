@@ -234,6 +234,7 @@ def test_an_import_is_one_answer_of_each_person_and_bad_seconds_are_left_out(
     assert session.labels == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("labels", [("pos", "neg"), (0, 1), (True, False), ("1", "2")])
 def test_answers_of_several_people_survive_a_round_trip(

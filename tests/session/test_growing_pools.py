@@ -322,6 +322,7 @@ def test_texts_whose_label_was_taken_back_are_asked_with_the_old_model(open_text
 LETTERS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=8)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(LETTERS, LETTERS, st.data())
 def test_moves_keep_every_label_at_its_content(before, now, data):

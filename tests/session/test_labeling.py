@@ -137,6 +137,7 @@ def test_labels_of_items_never_asked_are_recorded_as_such(open_session):
     assert [e.get("unasked") for e in events(session)] == [None, True, None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrap", "labels"),
     [

@@ -70,6 +70,7 @@ def kept_bytes(learner, X, ids, path):
     return kept
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
@@ -145,6 +146,7 @@ IDS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(IDS, IDS)
 def test_ids_are_found_by_their_hashes(ids, others):

@@ -65,6 +65,7 @@ def test_seeded_parts_too_are_those_of_a_plain_loop(data, strategy, tmp_path):
     assert asked == run_loop(learner, X, y, 3)[1]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("refit", [True, False])
 def test_resumed_at_any_point_a_session_ends_the_same(

@@ -161,6 +161,7 @@ def test_after_a_deleted_lock_the_session_can_be_opened_again(
     assert again.labels == {0: "ham", 1: "spam"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("refit", [True, "background"])
 def test_a_session_that_was_dropped_can_be_opened_again(open_session, data, refit):

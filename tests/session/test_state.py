@@ -129,6 +129,7 @@ def count_votes(answers):
     return max(reversed(labels), key=labels.count)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(STEP, min_size=5, max_size=25))

@@ -175,6 +175,7 @@ def test_residuals_above_three_medians():
     assert (rows.tolist(), sizes.tolist()) == ([3, 5], [9.0, 4.0])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["linear", "forest"])
 @pytest.mark.parametrize("as_rows", [False, True], ids=["names", "rows"])

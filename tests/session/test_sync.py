@@ -125,6 +125,7 @@ def test_names_that_were_renamed_here_are_understood(session):
     assert not look(session, {0: [at(1, "x")]})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_after_each_look_the_session_holds_what_the_server_holds(session, seed):
     rng, server = random.Random(seed), {}

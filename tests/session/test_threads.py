@@ -67,6 +67,7 @@ def test_no_label_of_four_threads_is_lost(open_session, wide, refit, n_tells):
     assert again.history(9)[0]["annotator"] == "1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refit", [True, False, "background"])
 def test_annotators_in_threads_share_out_the_pool(open_session, data, refit):
     session = open_session(refit=refit)

@@ -75,6 +75,7 @@ def check(session):
         assert own[-1:] == ([last["seq"]] if last else [])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(
     max_examples=60,
@@ -98,6 +99,7 @@ def test_a_session_is_what_its_events_make_of_it(learner, tmp_path_factory, step
     assert read_labels(folder) == labels
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:new classes look like others")
 def test_a_journal_can_end_after_every_line(learner, tmp_path):
     """As a kill leaves it; the session goes on from there."""
@@ -126,6 +128,7 @@ def test_a_journal_can_end_after_every_line(learner, tmp_path):
         session.close()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:new classes look like others")
 def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path):
     folder = tmp_path / "s"
