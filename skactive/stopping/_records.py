@@ -331,9 +331,7 @@ def find_widest(until, session):
     quality = session.quality()
     if label is None:
         return quality.accuracy if what == "accuracy" else quality.macro_f1
-    scores = {
-        str(name): class_quality.f1 for name, class_quality in quality.classes.items()
-    }
+    scores = {str(name): score.f1 for name, score in quality.classes.items()}
     return scores.get(label)
 
 

@@ -211,9 +211,8 @@ class PoolView:
         if len(memories) != n_parts:
             memories = self._memory["parts"] = [{} for _ in range(n_parts)]
         order = np.argsort(self._pool_positions, kind="stable")
-        for positions, memory in zip(
-            np.array_split(order, n_parts), memories, strict=True
-        ):
+        split = np.array_split(order, n_parts)
+        for positions, memory in zip(split, memories, strict=True):
             part = self.take(positions)
             part._memory = memory
             yield positions, part
@@ -741,22 +740,19 @@ class PoolView:
         key = ("labeled_distances", metric)
         last = self._memory.get(key) or NearestDistances(metric)
         # Another object, put in place at once: queries may run in parallel threads.
-        self._memory[key] = updated = last.update(
+        self._memory[key] = new = last.update(
             self.feature_rows, self._pool_positions, self.labeled_features, self.n_jobs
         )
-        return updated.distances
+        return new.distances
 
     def _update_neighbors(self, key, rows, of=None):
         # Not taken from the parent, whose candidates differ.
         if key not in self._computed:
             last = self._memory.get(key) or NearestCandidates(*key[1:])
-            self._memory[key] = updated = last.update(
+            self._memory[key] = new = last.update(
                 rows, self._pool_positions, of, self.n_jobs
             )
-            self._computed[key] = (
-                read_only(updated.distances),
-                read_only(updated.indices),
-            )
+            self._computed[key] = read_only(new.distances), read_only(new.indices)
         return self._computed[key]
 
 
