@@ -616,8 +616,8 @@ def _white_noise(final, X):
     kernel = getattr(final, "kernel_", final.kernel)
     if kernel is None:
         return noise
-    gap = [kernel, *kernel.get_params().values()]
-    if not any(isinstance(part, WhiteKernel) for part in gap):
+    parts = [kernel, *kernel.get_params().values()]
+    if not any(isinstance(part, WhiteKernel) for part in parts):
         return noise
     for rows in chunks(len(noise), 256):
         # White noise is left out between two sets of items.

@@ -270,9 +270,9 @@ class TextNetwork(nn.Module):
     `cut` counts the layers from the bottom that are frozen with the embeddings: their
     activations for a text never change. It is `depth` if the whole encoder is frozen.
     `layers` are the indices in [0, depth] whose states are concatenated for the head, 0
-    being the output of the embeddings; `lower` are those of them below the
-    cut, where states never change. With `bfloat16` products run under autocast; weights
-    stay float32.
+    being the output of the embeddings; `lower` are those of them below the cut,
+    where states never change. With `bfloat16` products run under autocast; weights stay
+    float32.
     """
 
     def __init__(
@@ -489,7 +489,7 @@ class TextNetwork(nn.Module):
     def below_cut(self, inputs):
         """Return the activations of the frozen layers, in evaluation mode.
 
-        They are the states of `lower` and those that enter layer `cut`, of
+        They are the states of the layers `lower` and those that enter layer `cut`, of
         shape (b, t, m * d), or (T, m * d) if packed. If the whole encoder is frozen,
         they are the head's input: the states of `layers`, or the pooled features, of
         shape (b, 1, m * d) or (b, m * d). Several threads may call this at once within

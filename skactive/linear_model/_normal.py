@@ -323,8 +323,8 @@ def needs_training_rows(estimator):
 class NormalPosterior:
     """Normal distribution of the weights w of f(x) = b + w x around the fitted ones.
 
-    The covariance of w is `scale * (V diag(spread) V' + outside * (I - V V'))`
-    for orthonormal columns V (d, r); f has the mean `predict(x)` and this covariance of
+    The covariance of w is `scale * (V diag(spread) V' + outside * (I - V V'))` for
+    orthonormal columns V (d, r). f has the mean `predict(x)` and this covariance of
     x - center. The value at the center has the variance `level`, independently.
     """
 
