@@ -283,12 +283,10 @@ def _choose_members(weights, n_draws, rng):
     """Choose members by their weights, as evenly as whole numbers allow."""
     expected = n_draws * weights / weights.sum()
     counts = np.floor(expected + 1e-9).astype(int)
-    remainders = np.maximum(expected - counts, 0.0)
+    gap = np.maximum(expected - counts, 0.0)
     left = n_draws - counts.sum()
     if left > 0:
-        once_more = rng.choice(
-            len(counts), left, replace=False, p=remainders / remainders.sum()
-        )
+        once_more = rng.choice(len(counts), left, replace=False, p=gap / gap.sum())
         counts[once_more] += 1
     return rng.permutation(np.repeat(np.arange(len(counts)), counts))
 

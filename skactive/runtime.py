@@ -58,17 +58,13 @@ class OnnxModel:
         if not self.columns:
             texts = _as_texts(X, "'X'")
             return [texts] * len(self._readings), np.empty((len(texts), 0))
-        columns, text_columns = _as_columns(X, self.columns), []
+        columns, inputs = _as_columns(X, self.columns), []
         for names in (x["columns"] for x in self._readings):
             cells = [_as_texts(columns[name], f"column {name!r}") for name in names]
-            text_columns.append(
-                list(zip(*cells, strict=True)) if names[1:] else cells[0]
-            )
+            inputs.append(list(zip(*cells, strict=True)) if names[1:] else cells[0])
         items = self._numbers.items()
         numbers = [_as_numbers(name, columns[name], gaps) for name, gaps in items]
-        return text_columns, np.array(numbers).reshape(
-            len(numbers), len(text_columns[0])
-        ).T
+        return inputs, np.array(numbers).reshape(len(numbers), len(inputs[0])).T
 
     def _run(self, X):
         """Return the outputs (n, k). Texts of similar length share a batch."""

@@ -373,7 +373,7 @@ class Batches:
                 network.pooling if pooled else None,
                 network.layers
                 if network.cut == network.depth
-                else tuple(network.lower_layers),
+                else tuple(network.lower),
                 self.max_length,
                 network.bfloat16,
                 network.stack.path,

@@ -199,9 +199,7 @@ class _MostCovering:
         perhaps = block <= (self.radius**2 - own + error)[:, None]
         if np.count_nonzero(near) < np.count_nonzero(perhaps):
             i, j = np.nonzero(perhaps & ~near)
-            near[i, j] = self._within(
-                X, _to_positions(rows)[i], Y, _to_positions(columns)[j]
-            )
+            near[i, j] = self._within(X, _indices(rows)[i], Y, _indices(columns)[j])
         return near
 
     def _within(self, X, i, Y, j):
@@ -212,7 +210,7 @@ class _MostCovering:
         return np.sqrt(distances) <= self.radius
 
 
-def _to_positions(rows):
+def _indices(rows):
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 

@@ -107,22 +107,20 @@ def _look_at_the_best(bounds, draws, state, working_bytes):
     block = min(BLOCK, n)
     looked = [np.argpartition(bounds, n - block)[n - block :]]
     best = look(looked[0])
-    others = np.flatnonzero(bounds >= best - NEGLIGIBLE)
-    others = np.setdiff1d(others, looked[0], assume_unique=True)
-    if state.rough is not None and len(others) > SHORTLIST:
-        rows = chunks(len(others), BLOCK)
-        rough = [state.gains(draws[others[i]], working_bytes, rough=True) for i in rows]
-        rough = np.minimum(np.concatenate(rough) + state.slack, bounds[others])
+    left = np.flatnonzero(bounds >= best - NEGLIGIBLE)
+    left = np.setdiff1d(left, looked[0], assume_unique=True)
+    if state.rough is not None and len(left) > SHORTLIST:
+        rows = chunks(len(left), BLOCK)
+        rough = [state.gains(draws[left[i]], working_bytes, rough=True) for i in rows]
+        rough = np.minimum(np.concatenate(rough) + state.slack, bounds[left])
         if state.is_sample:
-            least = np.partition(rough, len(others) - SHORTLIST)[
-                len(others) - SHORTLIST
-            ]
+            least = np.partition(rough, len(left) - SHORTLIST)[len(left) - SHORTLIST]
         else:
-            bounds[others], least = rough, best
-        others = others[rough >= least - NEGLIGIBLE]
-    others = others[np.argsort(-bounds[others], kind="stable")]
-    for some in chunks(len(others), BLOCK):
-        some = others[some]
+            bounds[left], least = rough, best
+        left = left[rough >= least - NEGLIGIBLE]
+    left = left[np.argsort(-bounds[left], kind="stable")]
+    for some in chunks(len(left), BLOCK):
+        some = left[some]
         if bounds[some[0]] < best - NEGLIGIBLE:
             break
         best = max(best, look(some))

@@ -215,15 +215,13 @@ class _Search:
         keep = min(self.k + SPARE, self.Y.shape[0] - self.exclude_self)
         values = indices = None
         for columns, block in self._blocks(X, own):
-            positions = np.broadcast_to(
-                np.arange(columns.start, columns.stop), block.shape
-            )
-            block, positions = _smallest(block, positions, keep)
+            index = np.broadcast_to(np.arange(columns.start, columns.stop), block.shape)
+            block, index = _smallest(block, index, keep)
             if values is not None:
                 block = np.concatenate([values, block], axis=1)
-                positions = np.concatenate([indices, positions], axis=1)
-                block, positions = _smallest(block, positions, keep)
-            values, indices = block, positions
+                index = np.concatenate([indices, index], axis=1)
+                block, index = _smallest(block, index, keep)
+            values, indices = block, index
         return values.max(axis=1), np.array(indices)
 
     def _sort(self, X, indices, own):
@@ -245,10 +243,10 @@ class _Search:
             rows, near = np.nonzero(block <= limits[:, None])
             true = np.full_like(block, np.inf)
             true[rows, near] = paired_distances(X, self.Y, rows, near + columns.start)
-            positions = np.arange(columns.start, columns.stop)
-            positions = np.broadcast_to(positions, block.shape)
+            index = np.arange(columns.start, columns.stop)
+            index = np.broadcast_to(index, block.shape)
             distances = np.concatenate([distances, true], axis=1)
-            indices = np.concatenate([indices, positions], axis=1)
+            indices = np.concatenate([indices, index], axis=1)
             # The order is stable: ties go to the first in Y.
             order = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
             distances, indices = take_both(distances, indices, order, axis=1)

@@ -410,7 +410,7 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
     else:
         ours, theirs = ours[np.lexsort(ours.T)], np.sort(theirs)
     labels, index = _find_crossing(grid, ours.mean(axis=0), target)
-    attributes = {
+    result = {
         "n_labeled": labels,
         "reached": index < len(grid),
         "first": grid[0],
@@ -419,9 +419,7 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
     n = min(len(ours), len(theirs))
     if n == 1:
         nothing = dict.fromkeys(["low", "high"], np.nan)
-        return (
-            attributes | nothing | dict.fromkeys(["low_reached", "high_reached"], True)
-        )
+        return result | nothing | dict.fromkeys(["low_reached", "high_reached"], True)
     confidence_level, n_resamples, random_state = options
     counts, reached = _resample(
         grid, ours, theirs, pairs is not None, n_resamples, random_state
@@ -429,7 +427,7 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
     tail = widened_tail(confidence_level, n)
     low, high = np.quantile(counts, [tail, 1 - tail])
     missed = 1 - reached.mean()
-    return attributes | {
+    return result | {
         "low": low,
         "high": high,
         "low_reached": missed < 1 - tail,

@@ -498,20 +498,18 @@ def expected_word_change(network, inputs, special_ids):
         )
     ids, vectors = lookups[0]
     special = torch.tensor(sorted(special_ids), device=ids.device, dtype=ids.dtype)
-    rows, columns = torch.isin(ids, special, invert=True).nonzero(as_tuple=True)
+    rows, tokens = torch.isin(ids, special, invert=True).nonzero(as_tuple=True)
     change = outputs.new_zeros(len(ids))
     if not len(rows):
         return change
     # A word belongs to its text: the same word of another text is another one.
     n_ids = int(ids.max()) + 1
-    words, word_of = torch.unique(
-        rows * n_ids + ids[rows, columns], return_inverse=True
-    )
+    words, word_of = torch.unique(rows * n_ids + ids[rows, tokens], return_inverse=True)
     text_of = words // n_ids
     expected = outputs.new_zeros(len(words))
     for weight, residual in _weighted_residuals(outputs):
         grads = torch.autograd.grad(outputs, vectors, residual, retain_graph=True)[0]
-        grads = grads[rows, columns].float()
+        grads = grads[rows, tokens].float()
         summed = grads.new_zeros(len(words), grads.shape[1])
         summed.index_add_(0, word_of, grads)
         expected += weight[text_of] * summed.norm(dim=1)

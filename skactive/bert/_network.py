@@ -270,9 +270,9 @@ class TextNetwork(nn.Module):
     `cut` counts the layers from the bottom that are frozen with the embeddings: their
     activations for a text never change. It is `depth` if the whole encoder is frozen.
     `layers` are the indices in [0, depth] whose states are concatenated for the head, 0
-    being the output of the embeddings; `lower_layers` are those of them below the
-    cut, where states never change. With `bfloat16` products run under autocast; weights
-    stay float32.
+    being the output of the embeddings; `lower` are those of them below the cut,
+    where states never change. With `bfloat16` products run under autocast; weights stay
+    float32.
     """
 
     def __init__(
@@ -305,7 +305,7 @@ class TextNetwork(nn.Module):
         self.stack = LayerStack(self.encoder, layers_attr)
         self.cut = self.stack.freeze(freeze)
         self.layers = choose_layers(layers, self.depth)
-        self.lower_layers = sorted({i for i in self.layers if i < self.cut})
+        self.lower = sorted({i for i in self.layers if i < self.cut})
         self.pooling = pooling
         self.bfloat16 = bfloat16
         self.checkpoint_digest = checkpoint.digest
@@ -326,7 +326,7 @@ class TextNetwork(nn.Module):
     def activations_width(self):
         """Number of columns of what :meth:`below_cut` returns."""
         whole = self.cut == self.depth
-        n_layers = len(self.layers) if whole else len(self.lower_layers) + 1
+        n_layers = len(self.layers) if whole else len(self.lower) + 1
         return n_layers * self.encoder.config.hidden_size
 
     @property
@@ -469,9 +469,9 @@ class TextNetwork(nn.Module):
 
     def _split(self, activations):
         """Split the result of :meth:`below_cut` by layer."""
-        if not self.lower_layers:
+        if not self.lower:
             return {self.cut: activations}
-        indices = [*self.lower_layers, self.cut]
+        indices = [*self.lower, self.cut]
         return dict(zip(indices, activations.chunk(len(indices), dim=-1), strict=True))
 
     @contextmanager
@@ -489,7 +489,7 @@ class TextNetwork(nn.Module):
     def below_cut(self, inputs):
         """Return the activations of the frozen layers, in evaluation mode.
 
-        They are the states of `lower_layers` and those that enter layer `cut`, of
+        They are the states of the layers `lower` and those that enter layer `cut`, of
         shape (b, t, m * d), or (T, m * d) if packed. If the whole encoder is frozen,
         they are the head's input: the states of `layers`, or the pooled features, of
         shape (b, 1, m * d) or (b, m * d). Several threads may call this at once within
@@ -504,9 +504,7 @@ class TextNetwork(nn.Module):
     def _below_cut_packed(self, inputs):
         if self.cut < self.depth:
             states = self._run_packed(inputs, stop=self.cut)
-            return torch.cat(
-                [states[i] for i in (*self.lower_layers, self.cut)], -1
-            ).float()
+            return torch.cat([states[i] for i in (*self.lower, self.cut)], -1).float()
         states = self._concatenate(self._run_packed(inputs))
         if self.uses_tokens:
             return states.float()
@@ -514,7 +512,7 @@ class TextNetwork(nn.Module):
 
     def _below_cut_padded(self, inputs):
         if self.cut < self.depth:
-            with self.stack.stopping_at(self.cut, also=self.lower_layers) as run:
+            with self.stack.stopping_at(self.cut, also=self.lower) as run:
                 states = torch.cat(run(**inputs), dim=-1).float()
             if states.shape[:2] != inputs["input_ids"].shape:
                 raise NotCacheableError(

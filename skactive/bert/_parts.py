@@ -176,23 +176,20 @@ class _Run:
             ]
             if not pairs:  # nothing below the output is trained
                 return (None,) * n_wanted
-            outs, out_gradients = zip(*pairs, strict=True)
+            outs, out_grads = zip(*pairs, strict=True)
             made = [out for *_, out in part.products]
             wanted = [*made, *others, *([part.entering] if self.enters else [])]
-            part_gradients = torch.autograd.grad(
-                outs, wanted, out_gradients, allow_unused=True
-            )
+            grads = torch.autograd.grad(outs, wanted, out_grads, allow_unused=True)
             part.passes = part.leaving = part.entering = None
-            return part_gradients
+            return grads
 
-        all_gradients = list(zip(*in_torch_threads(run, self.parts, _CPU), strict=True))
-        entering = self._join(all_gradients.pop()) if self.enters else None
+        pieces = list(zip(*in_torch_threads(run, self.parts, _CPU), strict=True))
+        entering = self._join(pieces.pop()) if self.enters else None
         sums = {
-            p: _sum(each)
-            for p, each in zip(others, all_gradients[len(layers) :], strict=True)
+            p: _sum(each) for p, each in zip(others, pieces[len(layers) :], strict=True)
         }
         tasks = [
-            (layer, [part.products[i][1] for part in self.parts], all_gradients[i])
+            (layer, [part.products[i][1] for part in self.parts], pieces[i])
             for i, layer in enumerate(layers)
         ]
         for done in in_torch_threads(_weigh, tasks, _CPU):

@@ -289,12 +289,8 @@ def layer_changes(network, start):
     of the head, `part` is "encoder" or "head" (Griesshaber et al. 2020, equation 2).
     """
     groups = [
-        (
-            "encoder",
-            str(layer),
-            {f"encoder.{name}": p for name, p in parameters.items()},
-        )
-        for layer, parameters in network.stack.groups().items()
+        ("encoder", str(layer), {f"encoder.{name}": p for name, p in group.items()})
+        for layer, group in network.stack.groups().items()
     ]
     for path, module in network.head.named_modules():
         own = dict(module.named_parameters(recurse=False))

@@ -132,34 +132,29 @@ def load_table(
         if is_given and label is None:
             raise ValueError(f"{option!r} needs labels: name their column as 'label'.")
     path = Path(path)
-    columns, positions, unit = read_cells(path, list(dict.fromkeys([*texts, *labels])))
+    columns, numbers, unit = read_cells(path, list(dict.fromkeys([*texts, *labels])))
     name = label if isinstance(label, str) else tuple(labels)
     column = Column(path, name, unit)
     target: Any = None
     names = cells = None
     if labels:
         cells = find_label_cells(columns, label, separator, path)
-        target = (
-            columns[label] if cells is None else cells.read(columns, positions, unit)
-        )
+        target = columns[label] if cells is None else cells.read(columns, numbers, unit)
     if labels and missing_labels == "drop":
-        labeled = [i for i, x in enumerate(target) if not is_missing(x)]
-        if not labeled:
+        rows = [i for i, x in enumerate(target) if not is_missing(x)]
+        if not rows:
             raise ValueError(f"{column.shown} holds no label.")
-        columns = {name: [columns[name][i] for i in labeled] for name in texts}
-        target, positions = (
-            [target[i] for i in labeled],
-            [positions[i] for i in labeled],
-        )
+        columns = {name: [columns[name][i] for i in rows] for name in texts}
+        target, numbers = [target[i] for i in rows], [numbers[i] for i in rows]
     for each in texts:
-        Column(path, each, unit).check_texts(columns[each], positions)
+        Column(path, each, unit).check_texts(columns[each], numbers)
     if labels and missing_labels != "keep":
         advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
-        column.check_filled(target, positions, is_missing, advice)
+        column.check_filled(target, numbers, is_missing, advice)
     if cells is not None:
         target, names = to_indicator(target, labels if cells.several else None)
     elif labels:
-        target = read_typed(target, path, name, positions, unit)
+        target = read_typed(target, path, name, numbers, unit)
         target, names = _to_target(target, missing_labels == "keep")
     data = columns[texts[0]]
     if len(texts) == 2:

@@ -82,20 +82,18 @@ def n_for_gain(n_classes, horizon):
     return int(np.ceil(least))
 
 
-def gain_of_labels(predictions, horizon):
+def gain_of_labels(held_out, horizon):
     """Return gain and interval of `horizon` labels from an OutOfFold, or None.
 
     None stands for too few labels or unlabeled items, or a model that is not yet better
     than the most frequent class.
     """
-    n = len(predictions.codes)
-    held = ~np.isnan(predictions.proba[:, 0])
-    proba, codes = predictions.proba[held], predictions.codes[held]
-    if not is_enough(n, len(predictions.classes), len(predictions.rest_proba), horizon):
+    n = len(held_out.codes)
+    held = ~np.isnan(held_out.proba[:, 0])
+    proba, codes = held_out.proba[held], held_out.codes[held]
+    if not is_enough(n, len(held_out.classes), len(held_out.rest_proba), horizon):
         return None
     if not beats_majority(proba, codes):
         return None
-    unlabeled_proba = calibrate_proba(predictions.rest_proba, proba, codes)
-    return estimate_gain(
-        unlabeled_proba, predictions.rest_codes, predictions.shares, n, horizon
-    )
+    unlabeled = calibrate_proba(held_out.rest_proba, proba, codes)
+    return estimate_gain(unlabeled, held_out.rest_codes, held_out.shares, n, horizon)

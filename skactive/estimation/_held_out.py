@@ -87,11 +87,9 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
 
     def predict(train, *parts):
         """Return probabilities (., k) of some parts by a model of some rows."""
-        train_codes = codes[train]
-        if (train_codes == train_codes[0]).all() and not describes:
-            return [
-                np.eye(len(classes))[[train_codes[0]] * count_items(p)] for p in parts
-            ]
+        seen = codes[train]
+        if (seen == seen[0]).all() and not describes:
+            return [np.eye(len(classes))[[seen[0]] * count_items(p)] for p in parts]
         X_train, y_train = take_rows(X, train), y[train]
         model = seeded_clone(estimator, np.random.default_rng(seed))
         fit_last(model, X_train, y_train, unlabeled)

@@ -62,21 +62,16 @@ class Prevalence:
 
     def __str__(self):
         has_groups, rows, level = self._has_groups(), [], 0.95
-        for (group, label), estimate in self.estimates.items():
+        for (group, label), share in self.estimates.items():
             row = [str(group)] * has_groups + [str(label)]
-            cells, level = ["too few", "", ""], estimate.confidence_level
-            if estimate.value is not None:
-                low, high = estimate.interval
-                cells = [
-                    _percent(estimate.value),
-                    f"{100 * low:.1f} to {_percent(high)}",
-                ]
-                counts = [
-                    f"{x * (estimate.n_pool or 0):,.0f}" for x in estimate.interval
-                ]
-                cells.append("-".join(counts) if estimate.n_pool else "")
-            cells += [f"{estimate.n_labels:,}", f"{estimate.effective_size:,.0f}"]
-            counted = estimate.counted
+            cells, level = ["too few", "", ""], share.confidence_level
+            if share.value is not None:
+                low, high = share.interval
+                cells = [_percent(share.value), f"{100 * low:.1f} to {_percent(high)}"]
+                counts = [f"{x * (share.n_pool or 0):,.0f}" for x in share.interval]
+                cells.append("-".join(counts) if share.n_pool else "")
+            cells += [f"{share.n_labels:,}", f"{share.effective_size:,.0f}"]
+            counted = share.counted
             rows.append([*row, *cells, "" if counted is None else _percent(counted)])
         header = ["group"] * has_groups + [
             "class",
@@ -183,16 +178,14 @@ def estimate_prevalence(
     estimates = {}
     for group, (rows, pool_rows, size) in parts.items():
         for j, name in enumerate(names):
-            estimate = MeanEstimate(
-                None, None, 0, size, confidence_level=confidence_level
-            )
+            share = MeanEstimate(None, None, 0, size, confidence_level=confidence_level)
             if len(y[rows]):
                 own, every = None, None
                 if f is not None:
                     own, every = f[rows, j], pool[pool_rows, j]
                 sample = Sample(y[rows, j], own, every, size, draw_proba, finite)
-                estimate = sample.estimate(confidence_level=confidence_level)
-            estimates[group, name] = estimate
+                share = sample.estimate(confidence_level=confidence_level)
+            estimates[group, name] = share
     return Prevalence(estimates)
 
 

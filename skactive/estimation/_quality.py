@@ -105,14 +105,9 @@ class QualityEstimate:
             for name in ("precision", "recall", "f1"):
                 parts[name, label] = getattr(quality, name)
         rows = [
-            [
-                *key,
-                estimate.value,
-                *(estimate.interval or (None, None)),
-                estimate.n_labels,
-            ]
-            for key, estimate in parts.items()
-            if estimate is not None
+            [*key, score.value, *(score.interval or (None, None)), score.n_labels]
+            for key, score in parts.items()
+            if score is not None
         ]
         names = ("measure", "class", "value", "low", "high", "n_labels")
         columns = zip(names, map(list, zip(*rows, strict=True)), strict=True)

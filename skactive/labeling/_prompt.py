@@ -45,7 +45,8 @@ def run_prompt(desk: Desk | Project) -> None:
     >>> from unittest.mock import patch
     >>> from sklearn.linear_model import LogisticRegression
     >>> from skactive import ActiveLearner, LabelingSession
-    >>> from skactive.labeling import Desk, run_prompt
+    >>> from skactive.labeling import run_prompt
+    >>> from skactive.session import Desk
     >>> learner = ActiveLearner(LogisticRegression(), random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     session = LabelingSession(learner, ["a", "b"], folder, classes=["x", "y"])

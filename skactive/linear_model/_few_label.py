@@ -280,21 +280,19 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         n_held = np.bincount(folds[folds >= 0]).cumsum()
         folds[folds > np.searchsorted(n_held, _ENOUGH)] = -1
         held = np.flatnonzero(folds >= 0)
-        calibrations = {}
+        tuned = {}
         with one_blas_thread():
             if held.size and len(names) > 1:
                 for name, logits in _hold_out(data, folds, names):
-                    calibrations[name] = calibrate(
+                    tuned[name] = calibrate(
                         logits[held], data.codes[held], data.weight[held]
                     )
-            self.scores_ = {name: loss for name, (loss, _) in calibrations.items()}
-            self.chosen_ = min(
-                calibrations, key=self.scores_.__getitem__, default=names[0]
-            )
+            self.scores_ = {name: loss for name, (loss, _) in tuned.items()}
+            self.chosen_ = min(tuned, key=self.scores_.__getitem__, default=names[0])
             self.temperature_ = 1.0
-            if calibrations:
+            if tuned:
                 share = held.size / (held.size + _PRIOR_LABELS)
-                self.temperature_ = calibrations[self.chosen_][1] ** share
+                self.temperature_ = tuned[self.chosen_][1] ** share
             coef, intercept = _fit_candidate(data, self.chosen_, self.tol)
         scale = 1 / self.temperature_
         return self._set(data.classes, coef * (scale / length), intercept * scale)

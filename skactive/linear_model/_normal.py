@@ -323,8 +323,8 @@ def needs_training_rows(estimator):
 class NormalPosterior:
     """Normal distribution of the weights w of f(x) = b + w x around the fitted ones.
 
-    The covariance of w is `scale * (V diag(spread) V' + spread_outside * (I - V V'))`
-    for orthonormal columns V (d, r); f has the mean `predict(x)` and this covariance of
+    The covariance of w is `scale * (V diag(spread) V' + outside * (I - V V'))` for
+    orthonormal columns V (d, r). f has the mean `predict(x)` and this covariance of
     x - center. The value at the center has the variance `level`, independently.
     """
 
@@ -341,10 +341,8 @@ class NormalPosterior:
         """Return a function that maps `X` (n, d) to predictions (n, t) of t models."""
         z = rng.standard_normal((len(self.center), n_draws))
         inside = self.axes.T @ z
-        inside *= (np.sqrt(self.spread) - np.sqrt(self.spread_outside))[:, None]
-        change = np.sqrt(self.scale) * (
-            np.sqrt(self.spread_outside) * z + self.axes @ inside
-        )
+        inside *= (np.sqrt(self.spread) - np.sqrt(self.outside))[:, None]
+        change = np.sqrt(self.scale) * (np.sqrt(self.outside) * z + self.axes @ inside)
         level = np.sqrt(self.level) * rng.standard_normal(n_draws)
         level -= self.center @ change
 
@@ -361,12 +359,10 @@ class NormalPosterior:
         along = safe_sparse_dot(X, self.axes, dense_output=True)
         along -= self.center @ self.axes
         variance = along**2 @ self.spread
-        if self.spread_outside and self.axes.shape[1] < len(self.center):
+        if self.outside and self.axes.shape[1] < len(self.center):
             lengths = squared_norms(X) + self.center @ self.center
             lengths -= 2 * safe_sparse_dot(X, self.center)
-            variance += self.spread_outside * np.maximum(
-                lengths - squared_norms(along), 0
-            )
+            variance += self.outside * np.maximum(lengths - squared_norms(along), 0)
         return self.scale * variance + self.level
 
     def _prepare(self, X):
@@ -388,7 +384,7 @@ class NormalPosterior:
         self.center = np.asarray(offset, dtype=np.float64)[self.columns]
         values, self.axes = eigh(np.asarray(model.sigma_, dtype=np.float64))
         self.spread = np.maximum(values, 0)
-        self.scale, self.spread_outside, self.level = 1.0, 0.0, 0.0
+        self.scale, self.outside, self.level = 1.0, 0.0, 0.0
 
     def _approximate(self, X, y, sample_weight):
         """Compute the posterior for the noise that the residuals have."""
@@ -409,7 +405,7 @@ class NormalPosterior:
         penalty = _penalty(model, m)
         values, self.axes = _principal_axes(X, weight, self.center, dual=d > m)
         self.spread = 1 / (values + penalty)
-        self.spread_outside = 1 / penalty if self.axes.shape[1] < d else 0.0
+        self.outside = 1 / penalty if self.axes.shape[1] < d else 0.0
         n_used = values @ self.spread + centered
         residuals = y - np.ravel(model.predict(X))
         noise = weight @ residuals**2 / max(1.0, m - n_used)
@@ -446,10 +442,7 @@ def _principal_axes(X, weight, center, *, dual):
     inner += (center @ center) * root * root.T - across[:, None] * root.T
     inner -= across * root
     values, vectors = eigh(inner)
-    is_nonzero = values > len(values) * np.finfo(np.float64).eps * values.max(initial=0)
-    values, vectors = (
-        values[is_nonzero],
-        vectors[:, is_nonzero] / np.sqrt(values[is_nonzero]),
-    )
+    used = values > len(values) * np.finfo(np.float64).eps * values.max(initial=0)
+    values, vectors = values[used], vectors[:, used] / np.sqrt(values[used])
     axes = safe_sparse_dot(X.T, vectors, dense_output=True)
     return values, axes - np.outer(center, root[:, 0] @ vectors)

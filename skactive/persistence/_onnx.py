@@ -147,14 +147,12 @@ def _check_installed():
 
 def _describe(model, graph, classes):
     """Return what turns the outputs of a graph into predictions, a dict."""
-    model_classes = [] if graph.target == "regression" else model.classes_.tolist()
-    names = model_classes if classes is None else np.asarray(classes).tolist()
-    if len(names) != len(model_classes) or (
-        names != model_classes and graph.target != "multi-label"
-    ):
+    labels = [] if graph.target == "regression" else model.classes_.tolist()
+    names = labels if classes is None else np.asarray(classes).tolist()
+    if len(names) != len(labels) or (names != labels and graph.target != "multi-label"):
         raise ValueError(
             "'classes' must name the columns of a model of several labels per text, "
-            f"got {len(names)} names for {len(model_classes)} classes of a "
+            f"got {len(names)} names for {len(labels)} classes of a "
             f"{graph.target} model. Leave it out, or name each column."
         )
     described = {name: getattr(graph, name) for name in ("target", "thresholds")}

@@ -99,21 +99,17 @@ def add_legend(ax, handles, labels, title=None, most_inside=4, **options):
     The legend is outside only if the axes are wide and the layout of the figure is
     "constrained", which reserves space for legends.
     """
-    location = {"loc": "best"}
+    where = {"loc": "best"}
     if len(handles) > most_inside and _has_room(ax):
-        location = {
-            "loc": "upper left",
-            "bbox_to_anchor": (1.01, 1),
-            "borderaxespad": 0,
-        }
+        where = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
     settings = {
-        **location,
+        **where,
         "title": title,
         "alignment": "left",
         "fontsize": "small",
         "title_fontsize": "small",
         "handlelength": 3.2,  # room for a whole pattern of dashes
-        "frameon": "bbox_to_anchor" not in location,
+        "frameon": "bbox_to_anchor" not in where,
         "framealpha": 0.85,
         "edgecolor": "none",
     }

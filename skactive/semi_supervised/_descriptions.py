@@ -430,27 +430,21 @@ def _read_descriptions(descriptions):
             f"{brief(descriptions)}."
         )
     labels, texts = [], []
-    for label, class_texts in named.items():
-        class_texts = (
-            [class_texts] if isinstance(class_texts, str) else list(class_texts or ())
-        )
-        if odd := [x for x in class_texts if not isinstance(x, str)]:
+    for label, phrases in named.items():
+        phrases = [phrases] if isinstance(phrases, str) else list(phrases or ())
+        if odd := [x for x in phrases if not isinstance(x, str)]:
             raise TypeError(
                 f"'descriptions' must hold texts, got {odd[0]!r} for {label!r}."
             )
-        class_texts = [text.strip() for text in class_texts if text.strip()]
+        phrases = [text.strip() for text in phrases if text.strip()]
         if isinstance(label, str) and (name := label.replace("_", " ").strip()):
-            class_texts = [
-                name,
-                *class_texts,
-                *(f"{name}: {text}" for text in class_texts[:1]),
-            ]
-            class_texts += [f"{name}?"] * (len(class_texts) == 1)
-        if not class_texts:
+            phrases = [name, *phrases, *(f"{name}: {text}" for text in phrases[:1])]
+            phrases += [f"{name}?"] * (len(phrases) == 1)
+        if not phrases:
             raise ValueError(
                 f"'descriptions' must have a text for each class, got none for "
                 f"{label!r}. Pass a dict of class to description."
             )
-        labels += [label] * len(class_texts)
-        texts += class_texts
+        labels += [label] * len(phrases)
+        texts += phrases
     return labels, texts

@@ -309,9 +309,9 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             that the `fit` of a classifier does not take.
         """
         X, n = read_items(X)
-        targets = as_labels(y, n)
-        check_one_label(targets, self)
-        check_classes(targets, self)
+        labels = as_labels(y, n)
+        check_one_label(labels, self)
+        check_classes(labels, self)
         params, models = {}, {"estimator": self.estimator, "other": self.other}
         if sample_weight is not None:
             params["sample_weight"] = check_sample_weight(
@@ -324,9 +324,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     f"{name!r} must have a fit with sample_weight to be trained with "
                     f"weights, got {type(model).__name__}. Leave sample_weight out."
                 )
-            model = fit_last(
-                seeded_clone(model, rng), X, targets, X_unlabeled, **params
-            )
+            model = fit_last(seeded_clone(model, rng), X, labels, X_unlabeled, **params)
             setattr(self, f"{name}_", model)
         self.classes_ = np.union1d(self.estimator_.classes_, self.other_.classes_)
         return self

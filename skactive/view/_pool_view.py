@@ -740,20 +740,19 @@ class PoolView:
         key = ("labeled_distances", metric)
         last = self._memory.get(key) or NearestDistances(metric)
         # Another object, put in place at once: queries may run in parallel threads.
-        self._memory[key] = updated = last.update(
+        self._memory[key] = new = last.update(
             self.feature_rows, self._pool_positions, self.labeled_features, self.n_jobs
         )
-        return updated.distances
+        return new.distances
 
     def _update_neighbors(self, key, rows, of=None):
         # Not taken from the parent, whose candidates differ.
         if key not in self._computed:
             last = self._memory.get(key) or NearestCandidates(*key[1:])
-            self._memory[key] = updated = last.update(
+            self._memory[key] = new = last.update(
                 rows, self._pool_positions, of, self.n_jobs
             )
-            distances, indices = updated.distances, updated.indices
-            self._computed[key] = read_only(distances), read_only(indices)
+            self._computed[key] = read_only(new.distances), read_only(new.indices)
         return self._computed[key]
 
 

@@ -108,16 +108,12 @@ def _by_products(final, method, inputs, n_jobs):
 
     def predict_rows(rows):
         if isinstance(inputs, np.ndarray):
-            near, selected = np.asarray(inputs[rows]), slice(None)
+            near, chosen = np.asarray(inputs[rows]), slice(None)
         else:
-            near, selected = inputs.around(rows)
+            near, chosen = inputs.around(rows)
         try:
-            outputs = predict(near)
-            return (
-                outputs
-                if isinstance(selected, slice)
-                else outputs.take(selected, axis=0)
-            )
+            values = predict(near)
+            return values if isinstance(chosen, slice) else values.take(chosen, axis=0)
         except ValueError:  # unused rows in between may hold values that are not finite
             return getattr(final, method)(inputs[rows])
 
