@@ -57,7 +57,7 @@ OPTION_SYNONYMS = {
 # Words that do not say what a variable holds, and the number of assignments to such
 # names. It may only fall.
 VAGUE = {"about", "found", "given", "kept", "known", "place", "rest"}
-MOST_VAGUE = 160
+MOST_VAGUE = 129
 
 
 def _public_modules():
