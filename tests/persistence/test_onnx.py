@@ -465,4 +465,4 @@ def test_the_command(tiny_bert, tmp_path, capsys):
     assert exported.classes == ["x", "y", "z"]
     assert len(exported.predict(LONG)) == len(LONG)
     assert main(command) == 1
-    assert "'folder' must be a new folder" in capsys.readouterr().err
+    assert "argument FOLDER: must be a new folder" in capsys.readouterr().err
