@@ -43,7 +43,7 @@ def ask(server):
     server.stop()
 
 if sys.argv[2]:
-    from skactive.labeling import PredictionServer
+    from skactive.serving import PredictionServer
     PredictionServer.run, run = ask, PredictionServer.run
     def start(server, begin=PredictionServer.start):
         PredictionServer.run = run
