@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._encode import encode_table
     from ._project import Project
     from ._settings import ProjectSettings
 
@@ -16,16 +17,13 @@ _HOME = {
     "AUDIT_EVERY": "_project",
     "PREDICTED": "_record",
     "Trainer": "_model",
-    "find_about": "_model",
-    "make_encoder": "_model",
-    "make_folder": "_record",
-    "plain_folder": "_record",
+    "encode_table": "_encode",
     "say_cost": "_settings",
     "write_output": "_record",
     "write_predictions": "_table",
 }
 
-__all__ = ["Project", "ProjectSettings"]
+__all__ = ["Project", "ProjectSettings", "encode_table"]
 
 
 def __getattr__(name: str) -> Any:

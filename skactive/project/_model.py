@@ -188,14 +188,14 @@ class Trainer:
         return saved
 
 
-def find_about(features):
+def find_description(features):
     """Return the file next to a folder of features that says who wrote them."""
     return features.with_name(f"{features.name}.encoder.json")
 
 
-def make_encoder(about):
+def make_encoder(description):
     """Return the transformer of the options of `skactive encode`."""
-    options = {name: value for name, value in about.items() if value is not None}
+    options = {name: value for name, value in description.items() if value is not None}
     if options.pop("static"):
         return StaticFeatures(**options)
     return BertFeatures(**options)
@@ -206,7 +206,7 @@ def add_encoder(model, features):
 
     `features` is the folder that `skactive encode` wrote.
     """
-    path = find_about(features)
+    path = find_description(features)
     if not path.is_file():
         return None
     try:
