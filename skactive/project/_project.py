@@ -401,7 +401,8 @@ class Project(ProjectSettings):
             self.desk.annotate(machine)
         if len(self.session.known_classes) < 2 and self.target != "regression":
             LOG.info(
-                "the table names fewer than two classes: add them, or pass classes="
+                "the table names fewer than two classes: add them, or pass "
+                "classes=NAMES"
             )
 
     def tell(self) -> None:

@@ -370,7 +370,7 @@ def test_a_second_command_opens_the_page_that_runs(
 def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
     write_table(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
     _, shown = label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
-    hint = "the table names fewer than two classes: add them, or pass --classes A,B,C"
+    hint = "the table names fewer than two classes: add them, or pass --classes NAMES"
     assert hint in shown
     assert "+ NAME adds a class" in shown
     out, _, _ = read_cells(tmp_path / "plain.labeled.csv")

@@ -199,7 +199,7 @@ def test_a_class_of_the_file_must_be_named(label, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
-    [(["--max-requests", "40"], "regression", "--machine"),
+    [(["--max-requests", "40"], "regression", "'machine' must"),
      (["--max-tokens", "13000"], "single-label", "'max_tokens' allows 13,000")],
 )  # fmt: skip
 def test_what_a_language_model_cannot_do_can_be_chosen_again(

@@ -181,7 +181,9 @@ def test_prompt_and_dimensions_are_those_of_the_saved_model(
     encoder = add_encoder(make_pipeline(None, None), tmp_path / "features")[0]
     assert (encoder.prompt, encoder.dimensions) == ("the team ", 9)
     assert encode(folder, *options, "--static") == 1
-    assert "argument --prompt: must be left out with --static" in capsys.readouterr().err
+    assert (
+        "argument --prompt: must be left out with --static" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--features", "missing"]])

@@ -24,6 +24,7 @@ from tokenizers import Tokenizer
 from skactive import ActiveLearner
 from skactive.bert import BertFeatures
 from skactive.estimation import plan_labels
+from skactive.session import _doubts
 
 from .conftest import TEXTS
 
@@ -344,17 +345,17 @@ def test_answers_that_models_without_them_contradict_are_found(doubtful):
 @pytest.mark.long
 @pytest.mark.slow
 def test_doubtful_answers_are_computed_once_for_each_model(doubtful, monkeypatch):
-    suspicious, calls, inside = doubtful.session.suspicious, [], threading.Lock()
+    find, calls, inside = _doubts.find_doubtful, [], threading.Lock()
 
-    def count(n):
+    def count(core):
         assert inside.acquire(blocking=False)  # never two at once
-        calls.append(n)
+        calls.append(core)
         time.sleep(0.05)
         inside.release()
-        return suspicious(n)
+        return find(core)
 
     _check(doubtful)
-    monkeypatch.setattr(doubtful.session, "suspicious", count)
+    monkeypatch.setattr(_doubts, "find_doubtful", count)
     for _ in range(5):
         doubtful.state()
         doubtful.check()
@@ -371,7 +372,7 @@ def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
 ):
     _check(doubtful)
     go_on = threading.Event()
-    monkeypatch.setattr(doubtful.session, "suspicious", lambda n: go_on.wait(60) and [])
+    monkeypatch.setattr(_doubts, "find_doubtful", lambda core: go_on.wait(60) and [])
     doubtful.answer(41, "yes", "tab")
     doubtful.session.refit()
     page = doubtful.check()

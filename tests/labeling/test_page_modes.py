@@ -7,6 +7,7 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from skactive.session import _doubts
 from skactive.session._queue import Queue
 
 from ._helpers import find_violations
@@ -103,9 +104,9 @@ def test_the_review_begins_by_itself(open_page, monkeypatch):
     page.open("Check")
     assert "from the first model on" in page.text("dialog")
     page.press(Keys.ESCAPE)
-    go_on, suspicious = threading.Event(), page.desk.session.suspicious
+    go_on, find = threading.Event(), _doubts.find_doubtful
     monkeypatch.setattr(
-        page.desk.session, "suspicious", lambda n: go_on.wait(60) and suspicious(n)
+        _doubts, "find_doubtful", lambda core: go_on.wait(60) and find(core)
     )
     for id in range(20):
         page.desk.answer(id, "yes" if id % 2 or id == 12 else "no", "other")
