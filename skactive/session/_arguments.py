@@ -51,7 +51,8 @@ def _check_client(name, value, expected="a str"):
 
 
 def _check_annotator(name, value):
-    if value not in (None, ""):  # these stand for the annotator of the session
+    is_own = value is None or (isinstance(value, str) and not value)
+    if not is_own:  # else that of the session
         _check_client(name, value, "None or a str")
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from skactive import LabelingSession
 from skactive._storage._files import LineWriter, LockedError, read_lines
-from skactive.session import read_labels
+from skactive.session import Desk, read_labels
 
 
 @pytest.fixture
@@ -488,3 +488,9 @@ def test_a_label_that_is_no_finite_number_is_refused(open_session, label):
     with pytest.raises(ValueError, match="Nothing was recorded"):
         session.tell([1, 2], [1.0, label], unasked=True)
     assert not session.labels
+
+
+def test_an_annotator_of_a_desk_is_no_array(open_session):
+    wrong = pytest.raises(ValueError, match="'annotator' must be None or a str of at")
+    with Desk(open_session(refit=False)) as desk, wrong:
+        desk.state(np.empty((0, 2)))
