@@ -1,8 +1,8 @@
 """What all benchmarks share: command lines, clocks, processes, records, tables, pages.
 
-A script lists its options in its docstring, see :func:`parse`. Larger settings, and
-what a paper claims, stand in a TOML file of the script's name. What is measured are
-records: dicts, kept as lines of JSON. A table is a list of lines of Markdown.
+A script lists its options in its docstring; see :func:`parse`. Its TOML file has the
+settings of each scale and the claims of a paper. A record is a dict of measured values,
+and is stored as a line of JSON. A table is a list of lines of Markdown.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """What the reproductions share: the harness of the folder above, and data sets.
 
-The scales of each script stand in its TOML file: `smoke` (seconds, on docstrings, for
-CI), `cpu` (two cores and MiniLM, the committed results) and `paper` (the paper's own
-sizes; `--model` and `--device` say on what). What is finished stands in `--out` and is
-not run again.
+The TOML file of each script has its scales: `smoke` takes seconds on docstrings, for
+CI; `cpu` has the committed results, of two cores and MiniLM; `paper` has the sizes
+of the paper, with the encoder of `--model` on `--device`. Finished runs are stored in
+the folder `--out` and are not run again.
 """
 
 import sys

@@ -221,8 +221,3 @@ def validate(instance):
     """Check the parameters of an object that declares `_parameter_constraints`."""
     if hasattr(instance, "_parameter_constraints"):
         instance._validate_params()
-
-
-def refresh():
-    """Read the installed entry points again, after an installation in this process."""
-    _installed.cache_clear()

@@ -1,8 +1,7 @@
 """BERT as scikit-learn estimators. Importing this package imports no torch."""
 
-from importlib import import_module
-
 from .._encoders._store import clear_cache, set_cache_limit
+from .._utils._lazy import import_when_used
 from ..features import BatchEncoder, BertFeatures
 from ._estimators import BertClassifier, BertRegressor
 
@@ -19,8 +18,4 @@ __all__ = [
 
 _WITH_TORCH = {"DenseHead": "_heads", "copy_trained": "_training"}
 
-
-def __getattr__(name):
-    if name in _WITH_TORCH:
-        return getattr(import_module(f".{_WITH_TORCH[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = import_when_used(__name__, _WITH_TORCH, __all__)

@@ -1,7 +1,6 @@
 """Front ends of a labeling session: a local page, a terminal and a notebook widget."""
 
-from importlib import import_module
-from typing import Any
+from .._utils._lazy import import_when_used
 
 # The front ends are imported when they are used, since their packages are extras.
 _HOME = {
@@ -12,12 +11,4 @@ _HOME = {
 
 __all__ = ["LabelingWidget", "run_prompt", "serve"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = import_when_used(__name__, _HOME, __all__)

@@ -3,8 +3,9 @@
 The commands use the names that are not in `__all__`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._utils._lazy import import_when_used
 
 if TYPE_CHECKING:
     from ._encode import encode_table
@@ -25,12 +26,4 @@ _HOME = {
 
 __all__ = ["Project", "ProjectSettings", "encode_table"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = import_when_used(__name__, _HOME, __all__)

@@ -15,7 +15,7 @@ from .._tables._labels import JOIN
 from .._tables._reader import find_files
 from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
-from .._utils._format import brief
+from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
 from ..annotators import ColumnAnnotator
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
@@ -27,7 +27,7 @@ from ._classes import (
     list_texts,
     teach,
 )
-from ._ending import SAVING, Ending
+from ._ending import SAVING, Progress, describe_model, finish
 from ._model import Trainer
 from ._record import (
     CHOSEN,
@@ -191,7 +191,7 @@ class Project(ProjectSettings):
     command = None  # that continues, for the page
     counts: tuple | list = ()
     sources: dict | None = None
-    _ending: Any = None
+    _stamp: str | None = None  # of what `finish` writes
 
     @cached_property
     def table(self) -> Any:
@@ -246,6 +246,10 @@ class Project(ProjectSettings):
     @cached_property
     def _trainer(self):
         return Trainer(self, self.target, self.folder_)
+
+    @cached_property
+    def _progress(self):
+        return Progress(lambda: self.session.encoded)
 
     @property
     def is_begun(self) -> bool:
@@ -347,7 +351,7 @@ class Project(ProjectSettings):
             names = as_given(list(self.classes), known)
         for kind, words in (("class", names), ("annotator", [self.annotator])):
             for word in words or ():
-                self.check_words(kind, word)
+                self._check_words(kind, word)
         suggested = self.table.read_suggested(self.suggest) if self.suggest else {}
         descriptions = descriptions or read_record(self.folder_).get(DESCRIPTIONS)
         is_resumed = self.is_begun
@@ -386,7 +390,7 @@ class Project(ProjectSettings):
             until=self.until,
             descriptions=descriptions,
             source=self.file_.name,
-            check_words=self.check_words,
+            check_words=self._check_words,
             given=self.given.values(),
             columns=self.find_columns,
         )
@@ -436,7 +440,7 @@ class Project(ProjectSettings):
         is_name = all(isinstance(name, str) for name in classes)
         return is_name and self.target == "single-label" and not self.is_large
 
-    def check_words(self, kind: str, text: Any) -> None:
+    def _check_words(self, kind, text):
         """Raise a ValueError for a "class", "annotator" or "note" that cannot be held.
 
         Other values than texts are right.
@@ -561,8 +565,7 @@ class Project(ProjectSettings):
         """Yield the cells of the texts, a list of dicts for each part of the pool."""
         size = ROWS if self.is_large else _PART
         for start in range(0, len(self.texts), size):
-            if self._ending is not None:
-                self._ending.report(start / len(self.texts))
+            self._progress.report(start / len(self.texts))
             part = self.texts[start : start + size]
             predicted, scores, _ = predict_labels(model, part, classes, self.target)
             yield [
@@ -570,15 +573,13 @@ class Project(ProjectSettings):
                 for i, cells in enumerate(zip(predicted, scores, strict=True), start)
             ]
 
-    def labeled(self) -> tuple[Any, list, Any]:
+    def _find_labeled(self) -> tuple[Any, list, Any]:
         """Return texts and labels to train on, and the texts without a label."""
         answers = self.session.labels
         positions = self.session._core.state.pool.positions(list(answers))
         answers = zip(map(int, positions), answers.values(), strict=True)
-        labels, unlabeled = (
-            {**name_given(self.session, self.given), **dict(answers)},
-            [],
-        )
+        labels = name_given(self.session, self.given) | dict(answers)
+        unlabeled: Any = []
         if not self.is_large:  # no training reads all texts of a large one
             blank = [i for i in range(len(self.texts)) if i not in labels]
             unlabeled = take_rows(self.texts, blank)
@@ -593,8 +594,8 @@ class Project(ProjectSettings):
             The model; None without two different labels. Ctrl-C while the encoder is
             fine-tuned keeps the model of the session.
         """
-        begin = self._ending.begin if self._ending else lambda step: None
-        return self._trainer.train(self.session, self.labeled(), begin)
+        data = self._find_labeled()
+        return self._trainer.train(self.session, data, self._progress.begin)
 
     def save(self, model: Any) -> str | None:
         """Save a model with its encoder and a model card in the folder.
@@ -610,17 +611,15 @@ class Project(ProjectSettings):
             What :func:`skactive.load` and ``skactive predict`` read. None if the
             features are not those of ``skactive encode``.
         """
-        classes = self._trainer.classes
-        facts = (self._ending or Ending(self)).describe(classes)
-        stamp = self._ending.stamp if self._ending else None
-        stamp = stamp if self._trainer.is_final else None  # else it is trained again
+        classes, sources = self._trainer.classes, self.sources or {}
+        facts = describe_model(self.session, self.table, sources, classes)
         LOG.info("saving the model")
-        if self._ending:
-            self._ending.begin(SAVING)
+        self._progress.begin(SAVING)
         about = {
             "text": self._columns["text"],
             "label": self.table.label,
-            "stamp": stamp,
+            # A model whose fine-tuning was stopped is trained again.
+            "stamp": self._stamp if self._trainer.is_final else None,
         }
         if self.target != "single-label":
             about |= {"target": self.target, "classes": classes}
@@ -629,7 +628,7 @@ class Project(ProjectSettings):
 
     def progress(self) -> dict[str, Any] | None:
         """Return what `finish` has done so far, for the page; None before it."""
-        return None if self._ending is None else self._ending.state()
+        return self._progress.state()
 
     def finish(self) -> dict[str, int] | None:
         """Write the labels, train, write the predictions, and save the model.
@@ -647,10 +646,36 @@ class Project(ProjectSettings):
         OSError
             If a file cannot be written. The answers are safe in the folder.
         """
-        self._ending = Ending(self, self.command)
-        return self._ending.run()
+        vars(self).pop("_progress", None)
+        progress, n_labeled = self._progress, len(self.session.labels)
+        progress.add(command=self.command, source=self.file_.name, n_labeled=n_labeled)
+        try:
+            self._stamp = self._make_stamp()
+            with report_progress(progress.report):
+                if self._is_current(self._stamp):
+                    LOG.info(
+                        "nothing was answered since the table and the model were "
+                        "written"
+                    )
+                    model = show(self.folder_ / "model")
+                    progress.add(file=show(self.output), model=model)
+                    sources = None
+                else:
+                    sources = finish(self, progress)
+            progress.finish()
+            return sources
+        except BaseException as exc:
+            progress.finish(str(exc) or type(exc).__name__)
+            if not isinstance(exc, OSError):
+                raise
+            raise OSError(
+                f"{exc}. The labels by people are safe in {show(self.folder_)}: the "
+                "same command continues"
+            ) from exc
+        finally:
+            self._stamp = None
 
-    def stamp(self) -> str:
+    def _make_stamp(self):
         """Return a hash of the table, what people said, and options of the model."""
         features = self.features and str(Path(self.features).expanduser())
         options = {name: getattr(self, name) for name in _OF_THE_MODEL}
@@ -658,7 +683,7 @@ class Project(ProjectSettings):
         items = sorted({**options, "features": features}.items())
         return make_stamp(self._states, self.session, [self._columns, items])
 
-    def is_current(self, stamp: str) -> bool:
+    def _is_current(self, stamp):
         """Whether the table and the model were written for a stamp."""
         try:
             about = json.loads((self.folder_ / "model.json").read_bytes())

@@ -1,7 +1,8 @@
 """Predictions of a model over HTTP."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._utils._lazy import import_when_used
 
 if TYPE_CHECKING:
     from ._prediction_server import PredictionServer
@@ -12,12 +13,4 @@ _HOME = {"HttpServer": "_http", "PredictionServer": "_prediction_server"}
 
 __all__ = ["PredictionServer"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = import_when_used(__name__, _HOME, __all__)

@@ -3,9 +3,8 @@
 Each family is imported when one of its names is first used.
 """
 
-from importlib import import_module
-
 from .._math._scores import top_n
+from .._utils._lazy import import_when_used
 from .._utils._sklearn import Interval, StrOptions
 from ..registry import FunctionStrategy, PointwiseStrategy, Strategy
 
@@ -43,12 +42,4 @@ __all__ = [
     *_HOME,
 ]
 
-
-def __getattr__(name):
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = import_when_used(__name__, _HOME, __all__)

@@ -4,7 +4,6 @@ import json
 import threading
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import httpx
 import pytest
@@ -14,8 +13,8 @@ from skactive._tables._writer import write_table
 from skactive.cli import main
 from skactive.cli._label import name_command
 from skactive.labeling._address import find_page
-from skactive.project import Project
-from skactive.project._ending import Ending
+from skactive.project import Project, _project
+from skactive.project._ending import Progress, _measure
 from skactive.session import Estimate, read_manifest
 
 GOOD = {"good": "worth seeing", "bad": ""}
@@ -250,8 +249,10 @@ def test_answers_after_the_end_are_refused_and_kept_by_the_page(label, monkeypat
         assert reply.status_code == 503  # the page sends it again the next time
         may_end.set()
 
-    may_end, write = threading.Event(), Ending._run
-    monkeypatch.setattr(Ending, "_run", lambda *args: may_end.wait(60) and write(*args))
+    may_end, finish = threading.Event(), _project.finish
+    monkeypatch.setattr(
+        _project, "finish", lambda *args: may_end.wait(60) and finish(*args)
+    )
     _, shown, endings = label(drive)
     assert endings[-1]["n_labeled"] == 1
     assert "1 labels by people" in shown.err
@@ -274,14 +275,9 @@ def test_a_failure_in_the_end_is_shown(label, monkeypatch):
 
 
 def test_the_steps_of_the_end_and_how_far_they_are():
-    class Project:
-        file_ = Path("films.csv")
-
-        class session:
-            labels = {1: "a"}
-            encoded = 0.25
-
-    ending = Ending(Project, "the command")
+    ending = Progress(lambda: 0.25)
+    assert ending.state() is None
+    ending.add(command="the command")
     ending.begin("features")
     assert ending.state()["steps"] == [
         {"name": "Reading the texts", "past": False, "seconds": 0, "share": 0.25}
@@ -317,23 +313,22 @@ def test_the_accuracy_is_only_said_of_texts_drawn_at_random(caplog):
     caplog.set_level("INFO", "skactive.project")
 
     class Project:
-        file_, counts = Path("films.csv"), []
+        counts = []
 
         class session:
-            labels = {1: "a"}
             estimate = partial(Estimate, 90, 0.851, (0.667, 0.942), 12)
 
-    ending = Ending(Project, "the command")
-    ending.measure()
+    ending = Progress(lambda: 1.0)
+    _measure(Project, ending)
     said = (
         "About 85 % of the pool is predicted right (67-94 %), from 12 drawn at random."
     )
     assert ending.state()["accuracy"] == said
     assert said in caplog.messages
     Project.session.estimate = partial(Estimate, 90, 0.851, (0.667, 0.942))
-    ending = Ending(Project, "the command")
-    ending.measure()
-    assert "accuracy" not in ending.state()
+    ending = Progress(lambda: 1.0)
+    _measure(Project, ending)
+    assert ending.state() is None
 
 
 def test_the_command_that_continues_is_quoted():

@@ -273,7 +273,7 @@ def test_the_record_of_a_project(begin, tmp_path):
 def test_a_damaged_description_of_the_model_is_written_again(begin, tmp_path, content):
     project = begin(answers=["good", "bad"])
     (tmp_path / "t.skactive" / "model.json").write_bytes(content)
-    assert not project.is_current("a stamp")
+    assert not project._is_current("a stamp")
 
 
 def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
@@ -307,7 +307,7 @@ def test_classes_that_are_added_describe_themselves(tmp_path):
 
 def test_rows_that_come_while_people_label_belong_to_the_next_time(begin, tmp_path):
     project = begin(answers=["good", "bad"])
-    stamp, table = project.stamp(), tmp_path / "t.csv"
+    stamp, table = project._make_stamp(), tmp_path / "t.csv"
     table.write_text(table.read_text() + "new,,,,,\n")
-    assert project.stamp() == stamp
-    assert begin().stamp() != stamp
+    assert project._make_stamp() == stamp
+    assert begin()._make_stamp() != stamp

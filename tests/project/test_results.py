@@ -262,7 +262,7 @@ def test_labels_of_the_file_have_the_present_names(
     project.write()
     out, _, _ = read_cells(project.output)
     assert out["label"][:3] == ["sport", expected, "news"]
-    _, trained_on, _ = project.labeled()
+    _, trained_on, _ = project._find_labeled()
     several = [["sport"], ["sport"], ["news"]]
     assert trained_on == (several if options else ["sport", "sport", "news"])
 

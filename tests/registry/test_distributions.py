@@ -36,12 +36,12 @@ def install(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text(
             "\n".join(["[skactive.strategies]", *lines, ""]), encoding="utf-8"
         )
-        _plugins.refresh()
+        _plugins._installed.cache_clear()
         return module
 
     yield install
     monkeypatch.undo()
-    _plugins.refresh()
+    _plugins._installed.cache_clear()
 
 
 # What is found

@@ -38,7 +38,7 @@ def install(tmp_path, monkeypatch):
             "\n".join(["[skactive.strategies]", *lines, ""])
         )
         monkeypatch.syspath_prepend(source / "src")
-        _plugins.refresh()
+        _plugins._installed.cache_clear()
 
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -48,7 +48,7 @@ def install(tmp_path, monkeypatch):
         if module.startswith(("skactive_example", "skactive_rival")):
             del sys.modules[module]
     monkeypatch.undo()
-    _plugins.refresh()
+    _plugins._installed.cache_clear()
 
 
 def test_a_plugin_is_found_and_passes_the_checks(install):
