@@ -318,7 +318,8 @@ def _exported(room):
     return {
         constant.value
         for node in tree.body
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        if isinstance(node, ast.Assign)
+        and getattr(node.targets[0], "id", "") == "__all__"
         for constant in ast.walk(node.value)
         if isinstance(constant, ast.Constant)
     }

@@ -93,7 +93,8 @@ def name_options(message, shown):
     """Return a message with the options of a command in place of its arguments.
 
     `shown` is a dict of argument to option. An argument is named at the beginning, as
-    'folder', or in advice, as `folder=NEW` or `regression=True`.
+    'folder', or in advice, as `folder=NEW` or `regression=True`. A call of a function
+    stays as it is.
     """
     start = re.match(r"'(\w+)' (?=must|needs|is )", message)
     if start and start[1] in shown:
@@ -101,11 +102,12 @@ def name_options(message, shown):
 
     def name(match):
         option, value = shown.get(match[1]), match[2]
-        if option is None:
+        if option is None:  # another name, or a call
             return match[0]
         return option if value in ("", "True") else f"{option} {value}"
 
-    return re.sub(r"(?<![\w-])(\w+)=(True|[^\s=.;,)]*)", name, message)
+    call, advice = r"\w+\([^)]*\)", r"(?<![\w-])(\w+)=(True|[^\s=.;,)]*)"
+    return re.sub(f"{call}|{advice}", name, message)
 
 
 class _Printer(logging.Handler):

@@ -249,5 +249,5 @@ def test_the_command_writes_what_it_prints(tmp_path, capsys):
 def test_a_folder_without_runs_is_named(tmp_path, capsys, folder):
     assert main(["report", str(tmp_path / folder)]) == 1
     error = capsys.readouterr().err
-    assert "'folder' must hold the runs of an experiment, got" in error
-    assert "which has no runs.jsonl. Run `skactive simulate`" in error
+    assert "argument FOLDER: must hold the runs of an experiment, got" in error
+    assert "no runs.jsonl. Run `skactive simulate` or run_experiment(..., f" in error

@@ -56,6 +56,7 @@ def test_parameters_stay_and_state_may_change():
         ("Name them with classes=.", "Name them with --classes."),
         ("column 'folder' is not there", "column 'folder' is not there"),
         ("Pass other=3.", "Pass other=3."),
+        ("Call run(1, folder=F).", "Call run(1, folder=F)."),
         ("'file' must be a table.", "argument FILE: must be a table."),
     ],
 )  # fmt: skip
