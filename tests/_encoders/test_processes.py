@@ -21,7 +21,7 @@ pytestmark = [
 # In the other process: the same encoder and texts, and files of four texts each.
 PREAMBLE = f"""
 import os, signal, sys, time, warnings
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[1] / "bert")!r})
 import numpy as np
 from _helpers import RECIPE, TEXTS, CountingEncoder, get, row_of, rows_of
 from skactive._encoders import _store as store
