@@ -2,19 +2,24 @@
 
 import csv
 import json
+import re
 import threading
 import zipfile
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import compress, islice
 from typing import Any
 
 from .._storage._files import BLOCK_BYTES, BLOCK_ROWS
+from .._utils._format import list_some
 
 PAIR = ["text_1", "text_2"]  # columns of pairs of texts
 _BUFFER = 2**20  # bytes of a Parquet column that are read at once
+_ROWS = "rows (counted from 0)"
 _csv_lock = threading.RLock()
 
 
@@ -22,109 +27,192 @@ _csv_lock = threading.RLock()
 class OpenTable:
     """The columns of a file.
 
-    `read(columns)` yields the positions of some rows, counted in `unit`, and the cells
-    of each column: a list or an Arrow array. `find_type(column)` returns "text",
-    "integers" or the name of another type.
+    `names` are the keys of the columns, see `as_keys`. `read(columns)` yields the
+    positions of some rows, counted in `unit`, and the cells of each column: a list or
+    an Arrow array. `find_type(column)` returns "text", "integers" or the name of
+    another type. `dialect` holds the options with which `write_table` writes a file of
+    the same kind, and `note` says what is not read.
     """
 
     names: list
     read: Callable[[list], Any]
     unit: str = "lines"
     find_type: Callable[[str], str] = lambda column: "text"
+    dialect: dict = field(default_factory=dict)
+    note: str = ""
 
 
-def _in_parts(rows):
-    """Yield positions and rows as lists, from (position, row, size in characters)."""
-    while True:
-        positions, part, size = [], [], 0
-        with _large_fields():
-            for position, row, length in rows:
-                positions.append(position)
-                part.append(row)
-                size += length
-                if len(part) == BLOCK_ROWS or size > BLOCK_BYTES:
-                    break
-        if not part:
-            return
-        yield positions, part
+def as_keys(names):
+    """Return a key for each column: its name, or (name, n) for the n-th of a name."""
+    counts = Counter()
+    keys = []
+    for name in names:
+        counts[name] += 1
+        keys.append(name if counts[name] == 1 else (name, counts[name]))
+    return keys
 
 
-def _open_csv(path):
-    # strict: a quote that is never closed would swallow the rest of the file.
-    return _open_delimited(path, delimiter=find_delimiter(path), strict=True)
+def name_of(key):
+    """Return the name of a column with a key."""
+    return key if isinstance(key, str) else key[0]
 
 
-def _open_tsv(path):
-    # Fields with tabs are rare and stray quotes are common, GLUE's files among them.
-    return _open_delimited(path, delimiter="\t", quoting=csv.QUOTE_NONE)
+def name_once(key):
+    """Return a name that only one column of a file has."""
+    return key if isinstance(key, str) else "_".join(map(str, key))
 
 
-def _open_delimited(path, **dialect):
-    rows = _read_rows(path, dialect)
+def find_places(columns, keys):
+    """Return the position of each column among the keys of a file."""
+    place_of = {key: i for i, key in enumerate(keys)}
+    return [place_of[column] for column in columns]
+
+
+def as_list(cells):
+    """Return the cells of a column, a list or an Arrow array, as a list."""
+    if isinstance(cells, list):
+        return cells
+    # Python has no nanoseconds.
+    return (cells.cast("string") if "[ns" in str(cells.type) else cells).to_pylist()
+
+
+def _open_delimited(path):
+    dialect = find_dialect(path)
     with _large_fields():
-        _, names, _ = next(rows, (1, [], 0))
+        _, [names] = next(_read_rows(path, dialect), (1, [[]]))
     if not names:
         raise ValueError(f"{str(path)!r} is empty: it has no header line.")
-    position_of = {name: i for i, name in enumerate(names)}
+    keys = as_keys(names)
 
     def read(columns):
-        positions = [position_of[column] for column in columns]
-        rows = _read_rows(path, dialect)
-        next(rows)
-        for lines, part in _in_parts(rows):
-            yield lines, [[row[i] or None for row in part] for i in positions]
+        positions = find_places(columns, keys)
+        parts = _read_rows(path, dialect)
+        next(parts)
+        while True:
+            with _large_fields():
+                lines, rows = next(parts, (None, None))
+            if lines is None:
+                return
+            yield lines, [[row[i] or None for row in rows] for i in positions]
 
-    return OpenTable(names, read)
+    return OpenTable(keys, read, dialect=dialect)
 
 
 def _read_rows(path, dialect):
-    """Yield the line, the cells and the length of the header and each row."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, **dialect)
-        start, n_cells = 1, None
+    """Yield lines and rows, two lists: the header alone, then many rows at a time."""
+    options = {name: x for name, x in dialect.items() if name != "encoding"}
+    with open_text(path, newline="") as file:
+        line = int(skip_separator_line(file) is not None)
+        # strict: a quote that is never closed would swallow the rest of the file.
+        reader = csv.reader(file, strict=True, **options)
+        n_skipped, n_cells, n_read, n = line, None, 0, 1
         try:
-            for row in reader:
-                n_cells = n_cells or len(row)
-                if row and len(row) != n_cells:
-                    raise ValueError(
-                        f"line {start} of {str(path)!r} has {len(row)} fields, but the "
-                        f"header has {n_cells}. Quote fields that hold the delimiter, "
-                        "and check that the suffix matches the format."
+            while part := [(reader.line_num, row) for row in islice(reader, n)]:
+                ends = [end + n_skipped for end, _ in part]
+                starts, line = [line + 1, *(end + 1 for end in ends[:-1])], ends[-1]
+                rows = [row for _, row in part]
+                n_cells = n_cells or len(rows[0])
+                if not all(rows) and n_read:  # an empty line is no row
+                    starts, rows = (
+                        list(compress(starts, rows)),
+                        list(filter(None, rows)),
                     )
-                if row or start == 1:  # an empty line is no row
-                    yield start, row, sum(map(len, row))
-                start = reader.line_num + 1
+                for at, row in zip(starts, rows, strict=True):
+                    if len(row) != n_cells:
+                        raise ValueError(
+                            f"line {at} of {str(path)!r} has {len(row)} fields, but "
+                            f"the header has {n_cells}. Quote fields that hold the "
+                            "delimiter, and check that the suffix matches the format."
+                        )
+                n_read += len(part)
+                if rows:
+                    yield starts, rows
+                n = BLOCK_BYTES * n_read // max(file.buffer.tell(), 1)
+                n = 64 if n_read == 1 else max(1, min(n, BLOCK_ROWS))
         except csv.Error as exc:
             raise ValueError(
-                f"{str(path)!r} is malformed near line {reader.line_num}: {exc}. Quote "
-                "fields that hold the delimiter, and double the quotes inside them."
+                f"{str(path)!r} is malformed near line {reader.line_num + n_skipped}: "
+                f"{exc}. Quote fields that hold the delimiter, and double the quotes "
+                "inside them."
             ) from exc
 
 
-def find_dialect(path):
-    """Return the delimiter and the encoding of a CSV file; nothing of another file."""
-    if path.suffix.lower() != ".csv":
-        return {}
+def open_text(path, newline=None):
+    """Open a file of UTF-8 or UTF-16 text."""
+    return path.open(encoding=_find_encoding(path), newline=newline)
+
+
+def _find_encoding(path):
+    """Return the encoding that the first bytes of a file show: UTF-8 without others."""
     with path.open("rb") as file:
-        is_marked = file.read(len(BOM_UTF8)) == BOM_UTF8  # as Excel writes and wants it
-    encoding = "utf-8-sig" if is_marked else "utf-8"
-    return {"delimiter": find_delimiter(path), "encoding": encoding}
+        start = file.read(4)
+    if start.startswith(BOM_UTF8):
+        return "utf-8-sig"
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "utf-16"
+    # Letters of ASCII without a mark, as PowerShell and databases write them.
+    places = [byte == 0 for byte in start]
+    unmarked = {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}
+    return unmarked.get(tuple(places), "utf-8")
 
 
-def find_delimiter(path):
-    """Return the delimiter of a CSV file: the one that splits its first lines best.
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?')
 
-    The comma is preferred, then the delimiter that gives the most columns of those that
-    split the header and the first rows into equally many.
+
+def skip_separator_line(file):
+    """Return the delimiter that a first line such as ``sep=;`` names, None without."""
+    match = _SEPARATOR_LINE.fullmatch(file.readline(10))
+    if match is None:
+        file.seek(0)
+    return match and match[1]
+
+
+def find_dialect(path):
+    """Return how a delimited file is written: delimiter, encoding and quoting.
+
+    The delimiter is what a line ``sep=;`` names, or what splits the first lines best:
+    that of the suffix is preferred, then the one that gives the most columns of those
+    that split the header and the first rows into equally many. A TSV file with quotes
+    that do not enclose cells has no quoting.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = [line for line, _ in zip(file, range(100), strict=False)]
-    best = ","
-    n_best = _count_fields(lines, best)
-    for delimiter in ";\t|":
+    encoding, options = _find_encoding(path), {}
+    is_tsv = path.suffix.lower() == ".tsv"
+    best, *others = "\t,;|" if is_tsv else ",;\t|"
+    with open_text(path, newline="") as file:
+        named = skip_separator_line(file)
+        lines = list(islice(file, 100))
+    n_best = 2 if is_tsv and "\t" in "".join(lines[:1]) else _count_fields(lines, best)
+    for delimiter in others:
         if (n := _count_fields(lines, delimiter)) > n_best and n_best == 1:
             best, n_best = delimiter, n
-    return best
+    best = named or best
+    if is_tsv and best == "\t" and not _has_quoted_cells(path):
+        options = {"quoting": csv.QUOTE_NONE}
+    return {"delimiter": best, "encoding": encoding, **options}
+
+
+_QUOTED = re.compile(r'(?:^|(?<=\t))"(?:[^"]|"")*"(?=\t|$)')
+_OPENED = re.compile(r'(?:^|(?<=\t))"(?:[^"]|"")*$')
+
+
+def _has_quoted_cells(path):
+    """Whether all quotes of a TSV file enclose cells, as in a CSV file.
+
+    Quotes that could be part of the texts, as in the files of GLUE, enclose lines only
+    if these do not have the right number of tabs by themselves.
+    """
+    is_open, spans_lines, n_tabs = False, False, set()
+    with open_text(path) as file:
+        for line in file:
+            n_tabs.add(line.count("\t"))
+            if '"' not in line:
+                continue
+            rest = _QUOTED.sub("", ('"' if is_open else "") + line.rstrip("\n"))
+            is_open = _OPENED.search(rest) is not None
+            spans_lines |= is_open
+            if '"' in _OPENED.sub("", rest):
+                return False
+    return not is_open and (not spans_lines or len(n_tabs) > 1)
 
 
 def _count_fields(lines, delimiter):
@@ -166,9 +254,24 @@ def open_jsonl(path):
     return OpenTable(list(first), read, find_type=find_type)
 
 
+def _in_parts(rows):
+    """Yield positions and rows as lists, from (position, row, size in characters)."""
+    while True:
+        positions, part, size = [], [], 0
+        for position, row, length in rows:
+            positions.append(position)
+            part.append(row)
+            size += length
+            if len(part) == BLOCK_ROWS or size > BLOCK_BYTES:
+                break
+        if not part:
+            return
+        yield positions, part
+
+
 def read_records(path):
     """Yield the line, the object and the length of each line of a JSONL file."""
-    with path.open(encoding="utf-8-sig") as file:
+    with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -198,7 +301,10 @@ def _open_parquet(path):
 
     def read(columns):
         with open_file() as file:
-            batches = file.iter_batches(BLOCK_ROWS, columns=columns, use_threads=False)
+            keys = as_keys(file.schema_arrow.names)
+            # A name finds only one of several columns.
+            names = None if any(isinstance(key, tuple) for key in keys) else columns
+            batches = file.iter_batches(BLOCK_ROWS, columns=names, use_threads=False)
             yield from _number(batches, columns)
 
     with open_file() as file:
@@ -252,7 +358,8 @@ def _open_typed(schema, read):
             return "text"
         return "integers" if t.is_integer(inner) else str(column_type)
 
-    return OpenTable(schema.names, read, "rows (counted from 0)", find_type)
+    about = {"metadata": schema.metadata}
+    return OpenTable(as_keys(schema.names), read, _ROWS, find_type, about)
 
 
 def _number(batches, columns):
@@ -260,7 +367,8 @@ def _number(batches, columns):
     start = 0
     for batch in batches:
         rows = range(start, start + batch.num_rows)
-        yield rows, [batch.column(name) for name in columns]
+        places = find_places(columns, as_keys(batch.schema.names))
+        yield rows, [batch.column(i) for i in places]
         start = rows.stop
 
 
@@ -285,37 +393,55 @@ def _open_excel(path):
         raise ValueError(
             f"{str(path)!r} is damaged, or is not an Excel file: {exc}. Save it again."
         ) from exc
+    unescape = import_package("openpyxl.utils.escape").unescape
     try:
-        rows = list(book.worksheets[0].iter_rows(values_only=True))
+        sheets = {
+            sheet.title: _read_sheet(sheet, unescape) for sheet in book.worksheets
+        }
     finally:
         book.close()
-    header = [] if not rows else list(rows[0])
-    while header and header[-1] is None:
-        header.pop()
-    if not header or not all(isinstance(name, str) for name in header):
+    filled = [name for name, (_, rows) in sheets.items() if rows]
+    name, *others = filled or sheets
+    header, numbered = sheets[name]
+    if not any(header):
         raise ValueError(
-            f"the first row of the first sheet of {str(path)!r} must hold the names of "
-            f"the columns, got {header!r}."
+            f"the first row of the sheet {name!r} of {str(path)!r} must hold the names "
+            f"of the columns, got {header!r}."
         )
-    numbered = [
-        (number, [*row, *[None] * (len(header) - len(row))])  # without last cells
-        for number, row in enumerate(rows[1:], start=2)
-        if any(cell not in (None, "") for cell in row)
-    ]
+    keys, note = as_keys(header), ""
+    if others:
+        note = f"only the sheet {name!r} is read, not {list_some(others, show=repr)}"
 
     def read(columns):
-        positions = [header.index(column) for column in columns]
-        yield (
-            [number for number, _ in numbered],
-            [[None if r[i] == "" else r[i] for _, r in numbered] for i in positions],
-        )
+        positions = find_places(columns, keys)
+        cells = [[row[i] for _, row in numbered] for i in positions]
+        yield [number for number, _ in numbered], cells
 
-    return OpenTable(header, read, "rows")
+    return OpenTable(keys, read, "rows", note=note)
+
+
+def _read_sheet(sheet, unescape):
+    """Return the header of a sheet, and the numbers and cells of its other rows."""
+
+    def read(cell):
+        # A line end of Windows is stored as _x000D_ and a line feed.
+        return unescape(cell) if isinstance(cell, str) and "_x" in cell else cell
+
+    rows = [
+        (number, [None if cell == "" else read(cell) for cell in row])
+        for number, row in enumerate(sheet.iter_rows(values_only=True), start=1)
+    ]
+    filled = (i for _, row in rows for i, x in enumerate(row, 1) if x is not None)
+    width = max(filled, default=0)
+    rows = [(at, [*row, *[None] * width][:width]) for at, row in rows]
+    (_, first), *rest = rows or [(1, [])]
+    header = ["" if name is None else str(name) for name in first]
+    return header, [row for row in rest if any(x is not None for x in row[1])]
 
 
 OPENERS = {
-    ".csv": _open_csv,
-    ".tsv": _open_tsv,
+    ".csv": _open_delimited,
+    ".tsv": _open_delimited,
     ".jsonl": open_jsonl,
     ".ndjson": open_jsonl,
     ".json": open_jsonl,

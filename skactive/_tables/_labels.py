@@ -1,91 +1,309 @@
-"""Labels in the cells of a table: one class per text, or several."""
+"""The one reader of labels in a table: one class per text, several, or numbers."""
 
 import json
 import math
 import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from .._utils._format import list_some
-from .._utils._labels import is_missing
-from ._formats import is_untyped
+from .._utils._labels import is_missing, list_classes, same_label, trim
+from ._formats import is_untyped, name_of
+from ._reader import spell
+from ._writer import unescape
 
-_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # always fits into 64 bits
 _NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
+_MANY = 20  # different numbers, which may be meant as quantities
+_SOURCES = {"given", "person", "model", "skipped"}  # of a label that skactive wrote
 
 
-def read_typed(values, path, name, positions, unit):
-    """Return labels of one type; None stays. `name` can be a tuple of columns."""
-    labeled = [i for i, value in enumerate(values) if not is_missing(value)]
-    labels, at = [values[i] for i in labeled], [positions[i] for i in labeled]
-    where = name, path, at, unit
-    if labels:
-        labels = _one_type(labels, *where)
-    if is_untyped(path):
-        labels = as_numbers(labels)
-    check_finite(labels, *where)
-    read = [None] * len(values)
-    for i, label in zip(labeled, labels, strict=True):
-        read[i] = label
-    return read
+@dataclass
+class Labels:
+    """The labels of the rows of a table.
+
+    Attributes
+    ----------
+    values : list
+        A label for each row: str, int or bool; a list of names for several classes per
+        text; float for a regression. None without one.
+    target : str
+        "single-label", "multi-label" or "regression".
+    cells : LabelCells or None
+        How several classes per text are written.
+    as_read : set of int
+        The rows whose labels are written in the file as they are here.
+    n_chosen : int
+        Number of labels by people in a session of skactive, which asked for them.
+    """
+
+    values: list
+    target: str = "single-label"
+    cells: Any = None
+    as_read: set = field(default_factory=set)
+    n_chosen: int = 0
 
 
-def as_numbers(cells):
-    """Return cells of text as int, or as float if all are numbers, one a fraction."""
-    if all(map(_INTEGER.fullmatch, cells)):
-        return [int(cell) for cell in cells]
-    if not all(map(_NUMBER.fullmatch, cells)):
-        return cells
-    numbers = [float(cell) for cell in cells]
-    return cells if all(number.is_integer() for number in numbers) else numbers
+def read_labels(
+    table,
+    label,
+    separator=None,
+    *,
+    regression=False,
+    like=None,
+    predicted=False,
+    typed=True,
+):
+    """Return the Labels of a table, Cells; `label` are one key or several.
+
+    This is how every command and function reads labels. Only the rows of
+    `table.texts` count, if its texts were read. Spaces and invisible characters around
+    a label are removed, and blank cells are missing. In formats without types, a
+    column holds text unless each cell is the shortest spelling of one integer. In the
+    others, numbers with fractions are text as well, since classes are no quantities;
+    with `regression`, all labels are floats.
+
+    In a table that skactive wrote, predictions are missing labels, unless `predicted`.
+    `like` are the Labels of another column, whose form is taken. Without `typed`, the
+    labels are the cells, without blanks.
+    """
+    _check_form(label, separator, regression)
+    several = not isinstance(label, str)
+    keys = list(label) if several else [label]
+    rows = table.texts or range(len(table.places))
+    columns = {key: table.cells(key) for key in keys}
+    found = Labels([None] * len(table.places))
+    if not predicted:
+        rows = _leave_out_predictions(table, keys, columns, rows, found)
+    if regression:
+        found.target, read = "regression", columns[label]
+    elif typed and (cells := _find_cells(columns, label, separator, table, like)):
+        found.target, found.cells = "multi-label", cells
+        read = cells.read(columns, rows, table)
+    else:
+        read = columns[label]
+    known = _trim(read, rows, is_untyped(table.path))
+    found.as_read = {row for row, value in known.items() if value == read[row]}
+    if n := len(known) - len(found.as_read):
+        table.say(
+            f"{n:,} labels of {label!r} had spaces around them, which are removed"
+        )
+    if regression:
+        known = _read_numbers(known, table, label)
+    elif typed and found.cells is None:
+        known = _read_classes(known, table, label)
+    for row, value in known.items():
+        found.values[row] = value
+    if typed and not regression:
+        for message in describe_lookalikes(list_classes(known.values())):
+            table.say(message)
+        _compare_copies(known, table)
+    return found
 
 
-def _one_type(labels, column, path, positions, unit):
-    """Return labels of one type: str, int, float or bool."""
-    types = {type(label) for label in labels}
-    for at, value in zip(positions, labels, strict=True):
-        if type(value) is int and not -(2**63) <= value < 2**63:
-            raise ValueError(
-                f"column {column!r} of {str(path)!r} must hold labels of at most 64 "
-                f"bits, got an int of {value.bit_length()} bits at {unit} {at}. Write "
-                "it as text."
-            )
-    if types <= {int, float} and len(types) == 2:
-        return [float(label) for label in labels]
-    if len(types) == 1 and types <= {str, int, float, bool}:
-        return labels
-    first = type(labels[0])
-    other = next(
-        (at for at, x in zip(positions, labels, strict=True) if type(x) is not first),
-        positions[0],
-    )
-    raise ValueError(
-        f"column {column!r} of {str(path)!r} must hold labels of one type, str, int, "
-        f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
-        f"for example at {unit.removesuffix('s')} {other}. Use one type."
-    )
-
-
-def refuse_fractions(labels, column, path):
-    """Raise a ValueError if numbers are too many with fractions to be classes."""
-    fractions = {x for x in labels if isinstance(x, float)}
-    if len(fractions) > _MOST_FRACTIONS:
+def _check_form(label, separator, regression):
+    """Raise a ValueError unless the form of the labels is one."""
+    several = not isinstance(label, str)
+    if regression and (several or separator is not None):
         raise ValueError(
-            f"column {column!r} of {str(path)!r} must hold classes, got "
-            f"{len(fractions)} different numbers with fractions. Pass regression=True "
-            "to predict numbers."
+            "'regression' must be False for several classes per text, got True. Name "
+            "one column of numbers."
+        )
+    if several and separator is not None:
+        raise ValueError(
+            f"'separator' must be None for one column per class, got {separator!r} and "
+            f"the columns {list(label)!r}. Pass one of the two."
+        )
+    if separator is not None and not trim(separator):
+        raise ValueError(
+            f"'separator' must be a str such as '|', got {separator!r}. White space "
+            "around names is removed."
         )
 
 
-def check_finite(labels, column, path, positions, unit):
-    """Raise a ValueError if a label is infinite."""
-    for at, value in zip(positions, labels, strict=True):
-        if isinstance(value, float) and math.isinf(value):
+def _trim(labels, rows, is_escaped):
+    """Return the labels that there are, without blanks around names, dict by row."""
+    read = unescape if is_escaped else str
+    trimmed = {x: trim(read(x)) for x in set(filter(_is_str, labels))}
+    known = {row: labels[row] for row in rows}
+    known = {row: trimmed.get(x) if _is_str(x) else x for row, x in known.items()}
+    return {
+        row: list(dict.fromkeys(map(trim, x))) if isinstance(x, list) else x
+        for row, x in known.items()
+        if x != "" and not is_missing(x)
+    }
+
+
+def _is_str(cell):
+    return type(cell) is str
+
+
+# Tables that skactive wrote -----------------------------------------------------------
+
+
+def _own_name(key):
+    """Return the name of a column that skactive added, without its prefixes."""
+    return re.sub("^(skactive_)+", "", name_of(key))
+
+
+def find_own(names, name):
+    """Return the last column that skactive added to a table as `name`, or None."""
+    return next((key for key in reversed(names) if _own_name(key) == name), None)
+
+
+def _leave_out_predictions(table, keys, columns, rows, found):
+    """Return the rows whose labels are no predictions, and count the chosen ones."""
+    partners = {"prediction": "probability", "machine_label": "machine_confidence"}
+    for key in keys:
+        partner = find_own(table.names, partners.get(_own_name(key)))
+        if partner is not None:
             raise ValueError(
-                f"column {column!r} of {str(path)!r} must hold finite numbers, got "
-                f"{value} at {unit.removesuffix('s')} {at}. Correct this cell."
+                f"'label' must be a column of labels by people, got {key!r}, which "
+                f"holds predictions: {partner!r} is next to it. Name another column, "
+                "or rename this one."
             )
+    source = find_own(table.names, "label_source")
+    if source is None or source not in table.columns:
+        return rows
+    sources = table.cells(source)
+    if not {x for x in sources if not is_missing(x)} <= _SOURCES:
+        return rows
+    labeled = [row for row in rows if not is_missing(columns[keys[0]][row])]
+    ours = [row for row in labeled if sources[row] == "model"]
+    prediction = find_own(table.names, "prediction")
+    edited = []
+    if len(keys) == 1 and prediction in table.columns:
+        predicted, written = table.cells(prediction), columns[keys[0]]
+        edited = [row for row in ours if written[row] != predicted[row]]
+        if 2 * len(edited) > len(ours):
+            return rows  # the sources are those of another column
+    found.n_chosen = sum(sources[row] == "person" for row in labeled)
+    if ours:
+        table.say(
+            f"{len(ours):,} labels are predictions of a model, as the column "
+            f"{source!r} says, and are left out"
+        )
+    if edited:
+        table.say(
+            f"{len(edited):,} of them differ from the column {prediction!r}: write "
+            f"'person' into {source!r} to use them ({table.where(edited)})"
+        )
+    return [row for row in rows if sources[row] != "model"]
+
+
+OWN = ("label_source", "prediction")  # columns that tell labels from predictions
+
+
+# What a person should look at ---------------------------------------------------------
+
+
+def describe_lookalikes(names):
+    """Return messages about classes that look the same, and about names of nothing."""
+    looks = {}
+    for name in dict.fromkeys(map(str, names)):
+        look = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+        look = "".join(x for x in look if unicodedata.category(x) != "Cf")
+        look = float(look) if _NUMBER.fullmatch(look) else look
+        looks.setdefault(look, []).append(name)
+    alike = [group for group in looks.values() if len(group) > 1]
+    found = [f"the classes {' and '.join(map(repr, x))} look the same" for x in alike]
+    return found + [
+        f"{looks[name][0]!r} is a class like any other; leave cells without a label "
+        "blank"
+        for name in ("nan", "null", "n/a", "<na>")
+        if name in looks
+    ]
+
+
+def _compare_copies(known, table):
+    """Say which texts occur several times with different labels."""
+    first, texts = {}, table.texts
+    odd = {}
+    for row, label in known.items() if texts else ():
+        other = first.setdefault(texts[row], row)
+        if known[other] != label and not same_label(known[other], label):
+            odd.setdefault(other, [other]).append(row)
+    if odd:
+        at = table.where(next(iter(odd.values())))
+        table.say(
+            f"{len(odd):,} texts occur with different labels, and all of them count: "
+            f"the first at {at}"
+        )
+
+
+# One class or number per text ---------------------------------------------------------
+
+
+def _read_classes(known, table, label):
+    """Return the labels of one type, dict of row to str, int or bool."""
+    kinds = {type(value) for value in known.values()}
+    if is_untyped(table.path):
+        cells = set(known.values())
+        if all(map(_INTEGER.fullmatch, cells)):
+            return {row: int(cell) for row, cell in known.items()}
+        if len(cells) > _MANY and all(map(_NUMBER.fullmatch, cells)):
+            table.say(
+                f"{len(cells):,} different numbers of column {label!r} are names of "
+                "classes; only a regression reads them as quantities"
+            )
+        return known
+    odd = [row for row, value in known.items() if not _is_label(value)]
+    if odd or (bool in kinds and len(kinds) > 1):
+        row = odd[0] if odd else _first_of_another_type(known)
+        raise ValueError(
+            f"{table.name(label)} must hold labels of one type, str, bool or int of at "
+            f"most 64 bits; got {known[row]!r:.60} at {table.where([row])}. Use one "
+            "type."
+        )
+    spelled = {row: spell(value) for row, value in known.items()}
+    if kinds <= {int, float} and all(map(_INTEGER.fullmatch, spelled.values())):
+        return {row: int(value) for row, value in known.items()}
+    if len(kinds) < 2 and float not in kinds:
+        return known
+    texts = {value for value in known.values() if isinstance(value, str)}
+    both = [row for row, x in known.items() if type(x) is not str and spell(x) in texts]
+    if both and table.path.suffix.lower() != ".xlsx":
+        raise ValueError(
+            f"{table.name(label)} must hold labels of one type, got the number and the "
+            f"text {spelled[both[0]]!r}, the number at {table.where(both)}. Write them "
+            "in one way."
+        )
+    table.say(f"the numbers of column {label!r} are names of classes, read as text")
+    return spelled
+
+
+def _is_label(value):
+    if isinstance(value, float):
+        return math.isfinite(value)
+    is_huge = type(value) is int and not -(2**63) <= value < 2**63
+    return type(value) in (str, bool, int) and not is_huge
+
+
+def _first_of_another_type(known):
+    first = type(next(iter(known.values())))
+    return next(row for row, value in known.items() if type(value) is not first)
+
+
+def _read_numbers(known, table, label):
+    """Return the labels of a regression, dict of row to float."""
+    numbers = {}
+    for row, cell in known.items():
+        is_number = not isinstance(cell, str) or _NUMBER.fullmatch(cell)
+        with suppress(TypeError, ValueError):
+            if is_number and not isinstance(cell, bool):
+                numbers[row] = float(cell)
+        if not math.isfinite(numbers.get(row, math.nan)):
+            advice = "Leave out regression=True for classes."
+            if _NUMBER.fullmatch(str(cell).replace(",", ".")):
+                advice = "Write decimal points, not commas."
+            raise ValueError(
+                f"{table.name(label)} must hold numbers, got {cell!r:.60} at "
+                f"{table.where([row])}. {advice}"
+            )
+    return numbers
 
 
 # Several classes of a text: joined names, lists, or a column per class ----------------
@@ -102,29 +320,16 @@ _PAIRS = (  # cells of a class that does not apply, and of one that does
 )
 
 
-def find_label_cells(columns, label, separator, path):
-    """Return the LabelCells of a table that has several classes per text, or None.
-
-    `label` names one column, or one for each class; `columns` holds their cells.
-    """
-    several = not isinstance(label, str)
-    if several and separator is not None:
-        raise ValueError(
-            f"'separator' must be None for one column per class, got {separator!r} and "
-            f"the columns {list(label)!r}. Pass one of the two."
-        )
-    if separator is not None and not separator.strip():
-        raise ValueError(
-            f"'separator' must be a str such as '|', got {separator!r}. White space "
-            "around names is removed."
-        )
-    if several or separator is not None:
+def _find_cells(columns, label, separator, table, like):
+    """Return the LabelCells of labels that are several per text, or None."""
+    path = table.path
+    if not isinstance(label, str) or separator is not None:
         return LabelCells(label, separator, path)
     filled = [x for x in columns[label] if not is_missing(x)]
-    if filled and all(isinstance(cell, list) for cell in filled):
-        return LabelCells(label, None, path)
     if filled and all(_parse_list(cell) is not None for cell in filled):
         return LabelCells(label, None, path)
+    if like is not None and like.cells is not None:
+        return LabelCells(label, like.cells.separator or JOIN, path)
     return None
 
 
@@ -138,43 +343,51 @@ class LabelCells:
     def __init__(self, label, separator, path):
         self.columns = [label] if isinstance(label, str) else list(label)
         self.several = not isinstance(label, str)
-        self._separator, self._path = separator, path
+        self.separator, self._path = separator, path
         self._pair = _PAIRS[3 if is_untyped(path) else 0]
         self._as_text = False  # whether lists are JSON in cells of text
         self._are_ids = False  # whether the names in lists are integers
 
-    def read(self, columns, positions, unit):
-        """Return a list of names for each row, None for an unlabeled one."""
+    def read(self, columns, rows, table):
+        """Return a list of names for each row, None for the others and unlabeled ones.
+
+        `columns` are cells by column, and `rows` are those to read.
+        """
+        found = [None] * len(table.places)
         if self.several:
-            return self._read_columns(columns, positions, unit)
+            return self._read_columns(columns, rows, found, table)
         (label,) = self.columns
-        if self._separator is not None:
-            return [self._split(cell) for cell in columns[label]]
-        lists = [self._as_list(cell) for cell in columns[label]]
-        parts = [part for names in lists for part in names or ()]
-        kinds = {type(part) for part in parts}
+        read = self._as_list if self.separator is None else self._split
+        for row in rows:
+            found[row] = read(columns[label][row])
+        if self.separator is None:
+            self._check_lists(found, table)
+            return [names and list(map(str, names)) for names in found]
+        return found
+
+    def _check_lists(self, lists, table):
+        """Check that lists hold names, or ids; and remember which."""
+        kinds = {type(part) for names in lists for part in names or ()}
         self._are_ids = kinds == {int}
         odd = [
-            at
-            for at, names in zip(positions, lists, strict=True)
+            row
+            for row, names in enumerate(lists)
             if names and len(set(map(str, names))) < len(names)
         ]
         if len(kinds) > 1 or not kinds <= {str, int} or odd:
-            where = f" at {unit} {list_some(odd)}" if odd else ""
+            where = f" at {table.where(odd)}" if odd else ""
             raise ValueError(
-                f"column {label!r} of {str(self._path)!r} must hold lists of different "
-                f"names of classes, got {', '.join(sorted(x.__name__ for x in kinds))}"
-                f"{where}. Write names, or one column per class with 0 and 1."
+                f"{table.name(self.columns[0])} must hold lists of different names of "
+                f"classes, got {', '.join(sorted(x.__name__ for x in kinds))}{where}. "
+                "Write names, or one column per class with 0 and 1."
             )
-        return [names and list(map(str, names)) for names in lists]
 
     def _split(self, cell):
-        if is_missing(cell) or not str(cell).strip():
+        if is_missing(cell):
             return None
-        if isinstance(cell, float) and cell.is_integer():
-            cell = int(cell)
-        parts = [part.strip() for part in str(cell).split(self._separator)]
-        return list(dict.fromkeys(part for part in parts if part))
+        cell = unescape(cell) if is_untyped(self._path) else spell(cell)
+        parts = map(trim, cell.split(self.separator))
+        return list(dict.fromkeys(filter(None, parts)))
 
     def _as_list(self, cell):
         if is_missing(cell) or isinstance(cell, list):
@@ -182,28 +395,23 @@ class LabelCells:
         self._as_text = True
         return _parse_list(cell)
 
-    def _read_columns(self, columns, positions, unit):
-        rows, unit = [], unit.removesuffix("s")
-        for i, at in enumerate(positions):
-            cells = {name: columns[name][i] for name in self.columns}
+    def _read_columns(self, columns, rows, found, table):
+        for row in rows:
+            cells = {name: columns[name][row] for name in self.columns}
             blank = [name for name, cell in cells.items() if is_missing(cell)]
             if len(blank) == len(cells):
-                rows.append(None)
                 continue
+            where = table.where([row])
             if blank:
                 raise ValueError(
-                    f"column {blank[0]!r} of {str(self._path)!r} must hold 0 or 1, as "
-                    f"other columns of labels do at {unit} {at}; got a blank cell. "
-                    "Fill it, or leave all of them blank."
+                    f"{table.name(blank[0])} must hold 0 or 1, as other columns of "
+                    f"labels do at {where}; got a blank cell. Fill it, or leave all of "
+                    "them blank."
                 )
-            rows.append(
-                [
-                    name
-                    for name, cell in cells.items()
-                    if self._read_flag(name, cell, f"{unit} {at}")
-                ]
-            )
-        return rows
+            found[row] = [
+                name for name in cells if self._read_flag(name, cells[name], where)
+            ]
+        return found
 
     def _read_flag(self, name, cell, where):
         for pair in _PAIRS:
@@ -243,12 +451,12 @@ class LabelCells:
         """Return names in one cell: joined, or a list."""
         if names is None:
             return None
-        if not self.several and self._separator is None:
+        if not self.several and self.separator is None:
             if self._are_ids:
                 names = [_as_id(name) for name in names]
             names = list(names)
             return json.dumps(names, ensure_ascii=False) if self._as_text else names
-        separator = self._separator or JOIN
+        separator = self.separator or JOIN
         if odd := [name for name in names if separator in name]:
             raise ValueError(
                 f"the class {odd[0]!r} must not hold {separator!r}, which separates "
@@ -286,6 +494,8 @@ def to_indicator(rows, names):
 
 def _parse_list(cell):
     """Return the list that a cell of text holds as JSON, or None."""
+    if isinstance(cell, list):
+        return cell
     if not isinstance(cell, str) or not cell.startswith("["):
         return None
     try:

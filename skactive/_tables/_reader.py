@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections import Counter
+import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from .._utils._format import list_some
+from .._utils._labels import is_missing, trim
 from ._formats import (
     OPENERS,
     POOL_FORMATS,
     TABLE_FORMATS,
+    as_list,
+    name_of,
     open_dataset,
     open_jsonl,
     read_records,
@@ -107,30 +110,164 @@ def _find_opener(path, suffixes):
     return OPENERS[suffix]
 
 
-def read_cells(path, wanted=None, optional=()):
-    """Return columns as they are, with empty cells; all columns without `wanted`.
+class Cells:
+    """Columns in memory, and what a person should know about them.
 
-    Return a dict of lists, the positions of the rows, and their unit, such as "lines".
+    Attributes
+    ----------
+    path : Path
+    names : list
+        The keys of the columns of the file, see `as_keys`.
+    columns : dict of key to list or Arrow array
+        The columns that were read.
+    places : list of int
+        Where the rows are in the file, counted in `unit`.
+    dialect : dict
+        The options with which `write_table` writes a file of the same kind.
+    texts : dict of int to str or tuple
+        The texts of the rows that have one, after `read_texts`.
+    messages : list of str
     """
-    opener = _find_opener(path, TABLE_FORMATS)
-    _check_file(path, "Name one of its files.")
-    with _named_errors(str(path)):
-        table = opener(path)
-        if opener is open_jsonl:  # later rows may have other columns
-            records = (record for _, record, _ in read_records(path))
-            table.names = list(dict.fromkeys(name for each in records for name in each))
-        wanted = table.names if wanted is None else wanted
-        optional = [name for name in optional if name in table.names]
-        columns = {name: [] for name in (*wanted, *optional)}
-        find_positions(columns, table.names, path)
-        positions = []
-        for part, cells in table.read(list(columns)):
-            positions += part
-            for column, values in zip(columns.values(), cells, strict=True):
-                column += values if isinstance(values, list) else values.to_pylist()
-    if not positions:
-        raise ValueError(f"{str(path)!r} holds no rows.")
-    return columns, positions, table.unit
+
+    def __init__(self, path, names, places, unit):
+        self.path, self.names, self.places, self.unit = path, names, places, unit
+        self.columns, self.texts, self.dialect, self.messages = {}, {}, {}, []
+
+    def say(self, message):
+        """Add a message, once."""
+        if message not in self.messages:
+            self.messages.append(message)
+
+    def cells(self, key):
+        """Return the cells of a column as a list."""
+        return as_list(self.columns[key])
+
+    def name(self, column):
+        """Return what errors call a column; `column` can be a list of several."""
+        return f"column {column!r} of {str(self.path)!r}"
+
+    def where(self, rows):
+        """Return the places of some rows in the file."""
+        rows, unit = list(rows), self.unit
+        if len(rows) == 1:
+            unit = unit.replace("lines", "line").replace("rows", "row")
+        return f"{unit} {list_some([self.places[row] for row in rows])}"
+
+    def find(self, name, optional=False):
+        """Return the key of a column, which may differ in spaces and case.
+
+        Raise a ValueError if there is none, or several; with `optional`, return None if
+        there is none.
+        """
+        key = find_key(name, self.names, self.path, optional)
+        if key not in (name, None):
+            self.say(_resolved(key, name))
+        return key
+
+    def read_texts(self, columns):
+        """Return the texts of one or two columns, dict of row to str or tuple.
+
+        Rows without a text are left out. Raise a ValueError if no row has one.
+        """
+        cells = [self._read_text(column) for column in columns]
+        texts = cells[0]
+        if len(cells) == 2:
+            pairs = zip(*cells, strict=True)
+            texts = [None if None in pair else pair for pair in pairs]
+        self.texts = {row: x for row, x in enumerate(texts) if x is not None}
+        if not self.texts:
+            raise ValueError(f"{self.name(columns[0])} has no text.")
+        if blank := [row for row, text in enumerate(texts) if text is None]:
+            self.say(f"rows without a text are left out: {self.where(blank)}")
+        return self.texts
+
+    def _read_text(self, column):
+        """Return texts, None for blank ones; numbers in Excel are texts."""
+        cells, n_nul = self.cells(column), 0
+        if self.path.suffix.lower() == ".xlsx":
+            cells = [None if cell is None else spell(cell) for cell in cells]
+        texts = [None] * len(cells)
+        for row, cell in enumerate(cells):
+            if is_missing(cell):
+                continue
+            if not isinstance(cell, str):
+                raise ValueError(
+                    f"{self.name(column)} must hold text, got {cell!r:.60} at "
+                    f"{self.where([row])}. Name a column of texts."
+                )
+            if not cell.isascii() and (half := _HALF.search(cell)):
+                raise ValueError(
+                    f"{self.name(column)} must hold whole characters, got "
+                    f"{half[0]!r} at {self.where([row])}. Correct this cell."
+                )
+            n_nul += "\0" in cell
+            texts[row] = cell
+        if n_nul:
+            self.say(
+                f"{n_nul:,} texts hold the character NUL, which other programs may not "
+                "read"
+            )
+        return texts
+
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a character
+
+
+def spell(value):
+    """Return the shortest spelling of a cell as a text; whole floats are integers."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)
+
+
+class TableFile(Cells):
+    """A file whose columns are read into memory."""
+
+    def __init__(self, path):
+        opener = _find_opener(path, TABLE_FORMATS)
+        _check_file(path, "Name one of its files.")
+        with _named_errors(str(path)):
+            table = opener(path)
+            if opener is open_jsonl:  # later rows may have other columns
+                records = (record for _, record, _ in read_records(path))
+                table.names = list(dict.fromkeys(x for each in records for x in each))
+        super().__init__(path, table.names, [], table.unit)
+        self._table, self.dialect = table, table.dialect
+        self.messages += [table.note] if table.note else []
+
+    def read(self, names=None):
+        """Read some columns, or all; Arrow arrays stay so. Return self."""
+        keys = list(dict.fromkeys(self.names if names is None else names))
+        parts, self.places = [], []
+        with _named_errors(str(self.path)):
+            for places, cells in self._table.read(keys):
+                self.places += places
+                parts.append(cells)
+        if not self.places:
+            raise ValueError(f"{str(self.path)!r} holds no rows.{self._note()}")
+        for key, *cells in zip(keys, *parts, strict=True):
+            self.columns[key] = _join(cells)
+        return self
+
+    def find(self, name, optional=False):
+        """Return the key of a column; see `Cells.find`."""
+        try:
+            return super().find(name, optional)
+        except ValueError as exc:
+            raise ValueError(f"{exc}{self._note()}") from exc
+
+    def _note(self):
+        """Return what was not read of the file, as a sentence."""
+        note = self._table.note
+        return note and f" {note[0].upper()}{note[1:]}."
+
+
+def _join(cells):
+    """Return the parts of a column as one."""
+    if isinstance(cells[0], list):
+        return [cell for part in cells for cell in part]
+    import pyarrow as pa
+
+    return pa.chunked_array(cells)
 
 
 def open_part(source, columns):
@@ -157,9 +294,14 @@ class Part:
     """
 
     def __init__(self, name, columns, table):
-        self.name, self._columns, self._table = name, columns, table
-        find_positions(columns, table.names, name)
-        self.types = [table.find_type(column) for column in columns]
+        self.name, self._table = name, table
+        keys = [find_key(column, table.names, name) for column in columns]
+        for column, key in zip(columns, keys, strict=True):
+            if key != column:
+                warnings.warn(
+                    f"{name!r}: {_resolved(key, column)}.", UserWarning, stacklevel=2
+                )
+        self._columns, self.types = keys, list(map(table.find_type, keys))
 
     def check_types(self, n_texts):
         """Raise a ValueError unless the first columns are texts and the rest ids."""
@@ -245,8 +387,8 @@ def _named_errors(name):
         yield
     except UnicodeDecodeError as exc:
         raise ValueError(
-            f"{name!r} is not UTF-8 text (byte {exc.start}). Convert it, for example "
-            "with `iconv -f latin1 -t utf-8`."
+            f"{name!r} is not UTF-8 text (byte {exc.start}). In Excel, save it as CSV "
+            "UTF-8; or convert it, for example with `iconv -f windows-1252 -t utf-8`."
         ) from exc
     except Exception as exc:
         is_arrow = type(exc).__module__.startswith("pyarrow")
@@ -259,60 +401,32 @@ def _named_errors(name):
         ) from exc
 
 
-class Column:
-    """A column of a file, for checks; `name` can be a tuple of several."""
-
-    def __init__(self, path, name, unit):
-        self._unit = unit
-        self.shown = f"column {name!r} of {str(path)!r}"
-
-    def check_filled(self, values, positions, is_missing, advice):
-        """Raise a ValueError that names the rows without a value."""
-        missing = [at for at, x in zip(positions, values, strict=True) if is_missing(x)]
-        if missing:
-            raise ValueError(
-                f"{self.shown} has no value at {len(missing)} of {len(values)} rows: "
-                f"{self._unit} {list_some(missing)}. {advice}"
-            )
-
-    def check_texts(self, values, positions):
-        """Raise a ValueError that names the rows without a text."""
-        advice = "Fill these rows or leave them out of the file."
-        self.check_filled(values, positions, _is_missing, advice)
-        odd = [i for i, value in enumerate(values) if not isinstance(value, str)]
-        if odd:
-            raise ValueError(
-                f"{self.shown} must hold text, got {type(values[odd[0]]).__name__} at "
-                f"{self._unit} {list_some([positions[i] for i in odd])}. Name a column "
-                "of texts."
-            )
-
-
-def _is_missing(value):
-    return value is None or value != value  # NaN differs from itself
-
-
-def find_positions(columns, names, path):
-    """Return the positions of columns, or raise an error that lists the columns."""
-    counts = Counter(names)
-    position_of = {name: i for i, name in enumerate(names)}
-    for column in columns:
-        if not counts[column]:
-            _refuse_column(column, names, path)
-        if counts[column] > 1:
-            raise ValueError(
-                f"{str(path)!r} has {counts[column]} columns named {column!r}. Rename "
-                "all but one."
-            )
-    return [position_of[column] for column in columns]
-
-
-def _refuse_column(column, names, path):
-    close = get_close_matches(column, names, n=1) or [
-        name for name in names if name.strip().lower() == column.strip().lower()
-    ]
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+def find_key(name, keys, path, optional=False):
+    """Return the key of a column among those of a file; see `Cells.find`."""
+    n = sum(name_of(key) == name for key in keys)
+    if n > 1:
+        raise ValueError(
+            f"{str(path)!r} has {n} columns named {name!r}. Rename all but one."
+        )
+    if n == 1:
+        return name
+    names = [key for key in keys if isinstance(key, str)]
+    close = [key for key in names if _fold(key) == _fold(name)]
+    if len(close) == 1:
+        return close[0]
+    if optional and not close:
+        return None
+    close = close or get_close_matches(name, names, n=1)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ValueError(
-        f"{str(path)!r} has no column {column!r}.{hint} Its columns: "
+        f"{str(path)!r} has no column {name!r}.{hint} Its columns: "
         f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}."
     )
+
+
+def _resolved(key, name):
+    return f"the column {key!r} is read as {name!r}"
+
+
+def _fold(name):
+    return trim(name).casefold()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from .._storage._files import write_atomic
-from ._formats import import_package
+from ._formats import as_list, import_package, is_untyped, name_of, name_once
 
 
 def check_folder(path):
@@ -21,12 +21,15 @@ def check_folder(path):
     return path
 
 
-def write_table(path, columns, *, suffixes=None, **dialect):
+def write_table(path, columns, *, source=None, suffixes=None):
     """Write a dict of columns as the file that the suffix of its name requires.
 
-    The file appears whole or not at all. `suffixes` limits the formats. Lists become
-    JSON in CSV, TSV and Excel files; `delimiter` and `encoding` are those of a CSV
-    file. Raise a ValueError for another suffix, and for values that the format lacks.
+    The file appears whole or not at all. The keys of the columns are those of
+    `as_keys`, and their cells are lists or Arrow arrays. Columns of `source`, the Cells
+    of an input, stay as they are; the texts of all others are escaped in CSV and TSV
+    files, see :func:`escape`. A file in the format of the source gets its dialect.
+    `suffixes` limits the formats. Lists become JSON in CSV, TSV and Excel files. Raise
+    a ValueError for another suffix, and for values that the format lacks.
     """
     path = check_folder(path)
     suffix, allowed = path.suffix.lower(), suffixes or tuple(WRITERS)
@@ -35,8 +38,20 @@ def write_table(path, columns, *, suffixes=None, **dialect):
             f"'path' must end in one of {', '.join(allowed)}, which names the format; "
             f"got {str(path)!r}."
         )
+    options, copied = {"delimiter": "\t"} if suffix == ".tsv" else {}, {}
+    if source is not None:
+        copied = source.columns
+        is_same = source.path.suffix.lower() == suffix
+        options = source.dialect if is_same else options
+    if is_untyped(path):
+        columns = {
+            key if key in copied else escape(key): (
+                cells if cells is copied.get(key) else list(map(escape, cells))
+            )
+            for key, cells in columns.items()
+        }
     try:
-        content = WRITERS[suffix](columns, **(dialect if suffix == ".csv" else {}))
+        content = WRITERS[suffix](columns, **options)
     except UnicodeEncodeError as exc:
         raise ValueError(
             f"a text, label or id holds {exc.object[exc.start : exc.end]!r}, half of a "
@@ -67,64 +82,69 @@ def unescape(cell):
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def find_unwritable(text, suffix):
-    """Return the first character of a text that a format cannot hold, or None."""
-    match = re.search(_UNWRITABLE.get(suffix, _HALVES), text)
+def find_unwritable(text, suffix, quoting=csv.QUOTE_MINIMAL):
+    """Return the first character of a text that a format cannot hold, or None.
+
+    `quoting` is that of a CSV or TSV file.
+    """
+    odd = _UNWRITABLE if suffix == ".xlsx" else _HALVES
+    if quoting == csv.QUOTE_NONE:
+        odd = f"[\t\r\n]|{_HALVES}"
+    match = re.search(odd, text)
     return None if match is None or suffix in (".jsonl", ".ndjson") else match[0]
 
 
 _FORMULA = re.compile(r"'*(?![+-][\d.]+\Z)[=+\-@\t\r\n]")  # and no number
 _HALVES = "[\ud800-\udfff]"  # of characters
-_UNWRITABLE = {
-    ".tsv": f"[\t\r\n]|{_HALVES}",
-    ".xlsx": f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|{_HALVES}",
-}
+_UNWRITABLE = f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|{_HALVES}"
 
 
-def _to_csv(columns, delimiter=",", encoding="utf-8"):
+def _to_csv(columns, delimiter=",", encoding="utf-8", quoting=csv.QUOTE_MINIMAL):
+    rows = [list(map(name_of, columns)), *_flat_rows(columns)]
+    options = {"delimiter": delimiter, "quoting": quoting}
+    if quoting == csv.QUOTE_NONE:  # a quote is a character like any other
+        options |= {"quotechar": None, "lineterminator": "\n"}
     stream = io.StringIO(newline="")
-    writer = csv.writer(stream, delimiter=delimiter)
-    writer.writerow(columns)
-    writer.writerows(_flat_rows(columns))
+    try:
+        csv.writer(stream, **options).writerows(rows)
+    except csv.Error as exc:
+        raise ValueError(
+            "a TSV file without quotes around cells cannot hold a tab or a line break "
+            "within a cell. Name a .csv or .jsonl file."
+        ) from exc
     return stream.getvalue().encode(encoding)
 
 
-def _to_tsv(columns):
-    # As it is read: a quote is a character like any other, and a cell has no tab.
-    rows = [columns, *_flat_rows(columns)]
-    lines = []
-    for row in rows:
-        cells = ["" if cell is None else str(cell) for cell in row]
-        if odd := [cell for cell in cells if any(c in cell for c in "\t\r\n")]:
-            raise ValueError(
-                f"a TSV file cannot hold a tab or a line break within a cell, got "
-                f"{odd[0][:60]!r}. Name a .csv or .jsonl file."
-            )
-        lines.append("\t".join(cells) + "\n")
-    return "".join(lines).encode("utf-8")
-
-
 def _flat_rows(columns):
-    for row in zip(*columns.values(), strict=True):
+    for row in zip(*map(as_list, columns.values()), strict=True):
         yield [json.dumps(cell) if isinstance(cell, list) else cell for cell in row]
 
 
 def _to_jsonl(columns):
-    rows = zip(*columns.values(), strict=True)
+    # Keys of JSON occur once, and JSON has no dates, for example.
+    names = list(map(name_once, columns))
+    cells = [list(map(_as_json, as_list(x))) for x in columns.values()]
     lines = [
-        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
-        for row in rows
+        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n"
+        for row in zip(*cells, strict=True)
     ]
     # What UTF-8 cannot hold becomes an escape of JSON, such as \ud800.
     return "".join(lines).encode("utf-8", "backslashreplace")
 
 
-def _to_parquet(columns):
+def _as_json(cell):
+    is_json = cell is None or isinstance(cell, str | int | float | list | dict)
+    return cell if is_json else str(cell)
+
+
+def _to_parquet(columns, metadata=None):
     pa, pq = map(import_package, ("pyarrow", "pyarrow.parquet"))
 
     stream = io.BytesIO()
     try:
-        pq.write_table(pa.table(columns), stream)
+        arrays = [pa.array(x) if isinstance(x, list) else x for x in columns.values()]
+        table = pa.table(arrays, list(map(name_of, columns)))
+        pq.write_table(table.replace_schema_metadata(metadata), stream)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as exc:
         raise ValueError(
             f"Parquet does not take these ids or labels ({exc}): a column must be of "
@@ -135,9 +155,10 @@ def _to_parquet(columns):
 
 def _to_excel(columns):
     openpyxl = import_package("openpyxl")
-    rows = [list(columns), *_flat_rows(columns)]
+    names = list(map(name_of, columns))
+    rows = [names, *_flat_rows(columns)]
     for number, row in enumerate(rows, start=1):
-        for name, value in zip(columns, row, strict=True):
+        for name, value in zip(names, row, strict=True):
             text = value if isinstance(value, str) else ""
             if len(text) > 32767 or find_unwritable(text, ".xlsx"):  # openpyxl cuts
                 raise ValueError(
@@ -152,7 +173,7 @@ def _to_excel(columns):
         for value in row:
             cell = openpyxl.cell.WriteOnlyCell(sheet)
             try:
-                cell.value = value
+                cell.value = _escape_xml(value)
             except ValueError as exc:
                 raise ValueError(
                     f"an Excel file cannot hold {value!r:.60} ({exc}). Name a .csv or "
@@ -167,9 +188,19 @@ def _to_excel(columns):
     return stream.getvalue()
 
 
+def _escape_xml(cell):
+    """Return a cell with line ends of Windows, and their escapes, as Excel stores them.
+
+    XML has no carriage returns.
+    """
+    if not isinstance(cell, str):
+        return cell
+    return re.sub("_(?=x[0-9A-Fa-f]{4}_)", "_x005F_", cell).replace("\r", "_x000D_")
+
+
 WRITERS = {
     ".csv": _to_csv,
-    ".tsv": _to_tsv,
+    ".tsv": _to_csv,
     ".jsonl": _to_jsonl,
     ".ndjson": _to_jsonl,
     ".parquet": _to_parquet,

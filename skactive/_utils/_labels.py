@@ -370,7 +370,7 @@ def as_class(name, known):
     """
     if not isinstance(name, str):
         return name
-    name, kind = name.strip(), type(next(iter(known), ""))
+    name, kind = trim(name), type(next(iter(known), ""))
     looks = {str(x): x for x in ([False, True] if kind is bool else known)}
     if name in looks or kind not in (int, float):
         return looks.get(name, name)
@@ -379,10 +379,20 @@ def as_class(name, known):
     return name
 
 
+# Spaces, and what has no width: soft hyphens, joiners, marks of directions, and others.
+_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_BLANKS += "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+
+
+def trim(text):
+    """Return a text without the spaces and invisible characters at its ends."""
+    return text.strip(_BLANKS)
+
+
 def is_missing(label):
-    """Whether a value stands for no label: None, NaN, NA, NaT or an empty string."""
+    """Whether a value stands for no label: None, NaN, NA, NaT or a blank string."""
     if label is None or isinstance(label, str):
-        return not label
+        return not label or not (label[0].isalnum() or trim(label))
     # pandas.NA and NaT, without importing pandas.
     is_na = type(label).__name__ in ("NAType", "NaTType")
     return is_na or (isinstance(label, float | np.floating) and math.isnan(label))

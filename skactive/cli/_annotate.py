@@ -2,31 +2,26 @@
 
 import json
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 
 from .._storage._outputs import find_mode, make_private_folder, write_own
-from .._tables._formats import find_dialect, is_untyped
+from .._tables._formats import TABLE_FORMATS, open_text
 from .._tables._labels import LabelCells
-from .._tables._reader import read_cells
-from .._tables._writer import escape, free_name, write_table
+from .._tables._reader import TableFile
+from .._tables._writer import free_name, write_table
+from .._utils._labels import trim
 from ..project import ProjectSettings, say_cost
 from ._parser import say
-from ._predict import find_out
+from ._predict import find_out, open_table
 
 
 def run_annotate(file, text, out, separator, classes, classes_file, **options):
     """Run the command `annotate`."""
     source = Path(file).expanduser()
-    columns, _, _ = read_cells(source)
-    if odd := [name for name in text if name not in columns]:
-        raise ValueError(
-            f"{str(source)!r} has no column {odd[0]!r}. Name its column of texts with "
-            f"--text: {', '.join(map(repr, columns))}."
-        )
+    table = open_table(source, text)
     out = find_out(out, source, "annotated")
-    parts = list(zip(*(columns[name] for name in text), strict=True))
-    rows = [i for i, cells in enumerate(parts) if all(cells)]
-    texts = [parts[i] if len(text) > 1 else parts[i][0] for i in rows]
+    rows, texts = list(table.texts), list(table.texts.values())
     folder, mode = source.with_suffix(".skactive"), find_mode(source)
     classes = _describe(classes, classes_file)
     machine = _make_machine(classes, folder, multi_label=bool(separator), **options)
@@ -39,16 +34,15 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
         raise OSError(f"{exc} {kept}") from exc
     except KeyboardInterrupt as exc:
         raise KeyboardInterrupt("the same command goes on") from exc
-    labels, shares = [None] * len(parts), [None] * len(parts)
+    columns = dict(table.columns)
+    labels, shares = [None] * len(table.places), [None] * len(table.places)
     for i, (label, share) in zip(rows, answers, strict=True):
         labels[i], shares[i] = label, share and round(share, 4)
     if separator:
         labels = list(map(LabelCells("label", separator, source).join, labels))
-    if is_untyped(out):
-        labels = list(map(escape, labels))
     columns[free_name("machine_label", columns)] = labels
     columns[free_name("machine_confidence", columns)] = shares
-    write = partial(write_table, columns=columns, **find_dialect(source))
+    write = partial(write_table, columns=columns, source=table)
     _, kept = write_own(out, write, mode=mode)
     if kept is not None:
         say(f"what was in {out} is kept as {kept}")
@@ -78,29 +72,34 @@ def _make_machine(classes, folder, *, codebook, machine_name, n_jobs, **options)
     return ProjectSettings("", **options).make_machine(classes, folder, **more)
 
 
-def read_classes(path):
+def read_classes(path, known=()):
     """Return the classes of a file, dict of name to description and examples.
 
     A .json file holds a list of names, or an object of names to descriptions or to
-    objects with "description" and "examples". Any other file holds a class per line:
-    its name, and after tabs its description and examples.
+    objects with "description" and "examples". A table has the columns "name" and, if
+    there are any, "description". Any other file holds a class per line: its name, and
+    after a colon and a space, or tabs, its description; further tabs separate examples.
+    Names that are `known` may hold colons.
     """
     path = Path(path).expanduser()
     try:
-        content = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() != ".json":
-            rows = [x.split("\t") for x in content.splitlines() if x.strip()]
-            found = {
-                name.strip(): {"description": "".join(more[:1]), "examples": more[1:]}
-                for name, *more in rows
-            }
-        else:
-            read = json.loads(content)
+        if path.suffix.lower() == ".json":
+            read = json.loads(path.read_text(encoding="utf-8-sig"))
             found = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
+        elif path.suffix.lower() in TABLE_FORMATS:
+            table = TableFile(path)
+            names = table.find("name"), table.find("description", optional=True)
+            table.read(filter(None, names))
+            cells = [table.cells(key) if key else repeat("") for key in names]
+            rows = zip(*cells, strict=False)
+            found = {trim(str(name)): text or "" for name, text in rows if name}
+        else:
+            with open_text(path) as file:
+                found = dict(_read_class(line, known) for line in filter(trim, file))
     except (OSError, UnicodeDecodeError, ValueError, TypeError) as exc:
         raise ValueError(
-            f"argument --classes-file: {str(path)!r} must hold a class per line, or "
-            f"JSON in a .json file ({exc})."
+            f"argument --classes-file: {str(path)!r} must hold a class per line, JSON "
+            f"in a .json file, or a table with the column 'name' ({exc})."
         ) from exc
     if len(found) < 2:
         raise ValueError(
@@ -108,3 +107,16 @@ def read_classes(path):
             f"got {list(found)}."
         )
     return found
+
+
+def _read_class(line, known):
+    """Return the name of a class, and its description and examples."""
+    name, *more = line.split("\t")
+    if not more and trim(name) not in map(str, known):
+        name, _, text = name.partition(": ")
+        more = [text]
+    about = {
+        "description": trim("".join(more[:1])),
+        "examples": list(map(trim, more[1:])),
+    }
+    return trim(name), about

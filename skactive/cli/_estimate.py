@@ -7,10 +7,10 @@ import numpy as np
 
 from .._storage._fingerprint import collect_versions
 from .._storage._outputs import write_own
-from .._tables._labels import find_label_cells, to_indicator
-from .._tables._reader import read_cells
+from .._tables._labels import OWN, find_own, read_labels, to_indicator
+from .._tables._reader import TableFile
 from .._tables._writer import write_table
-from .._utils._labels import is_missing
+from .._utils._labels import is_missing, trim
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ..project import Project
 from ._parser import say
@@ -43,7 +43,7 @@ def run_estimate(
     about = {"model": model, "folder": folder}
     found, lines = _estimate_project(file, label, regression, level, columns, about)
     if found is None:
-        table = SampledTable(source, label, **columns)
+        table = SampledTable(source, label, regression=regression, **columns)
         if plan is not None and not table.rows.any():
             n = plan_labels(plan, n_pool=len(table.rows), **level)
             print(f"{n:,} random labels give every share within {100 * plan:g} points.")
@@ -133,32 +133,40 @@ class SampledTable:
     `rows` (n_pool,) masks the sample.
     """
 
-    def __init__(self, source, label, text, prediction, sample, group, separator):
-        self._source, self._label = source, label
-        self._prediction, self._separator = prediction or [], separator
-        names = [label, *(text or []), *self._prediction, sample, group]
-        names = dict.fromkeys(name for name in names if name)
-        columns, places, self._place = read_cells(source, names)
-        kept = [
-            i
-            for i in range(len(places))
-            if not any(is_missing(columns[name][i]) for name in text or [])
-        ]
-        self._places = [places[i] for i in kept]
-        self._columns = {x: [columns[x][i] for i in kept] for x in names}
-        for name in {label, *self._prediction}:
-            cells = self._columns[name]
-            stripped = [x.strip() if isinstance(x, str) else x for x in cells]
-            if n := sum(x is not y for x, y in zip(cells, stripped, strict=True)):
-                say(f"{n:,} cells of {name!r} have spaces around them: left out")
-            self._columns[name] = stripped
-        self.rows = np.array([not is_missing(x) for x in self._columns[label]])
+    def __init__(
+        self, source, label, text, prediction, sample, group, separator, regression
+    ):
+        table = self._table = TableFile(source)
+        self._prediction = list(map(table.find, prediction or []))
+        self._label, texts = table.find(label), list(map(table.find, text or []))
+        more = [table.find(name) for name in (sample, group) if name]
+        own = filter(None, (find_own(table.names, name) for name in OWN))
+        table.read([self._label, *texts, *self._prediction, *more, *own])
+        if texts:
+            table.read_texts(texts)
+        self._kept = list(table.texts or range(len(table.places)))
+        form = {"regression": regression}
+        self._labels = read_labels(table, self._label, separator, **form)
+        form |= {"like": self._labels, "predicted": True}
+        self._guesses = [read_labels(table, x, **form) for x in self._prediction]
+        self.rows = np.array([self._labels.values[i] is not None for i in self._kept])
         if sample:
-            self.rows &= self._read_flags(sample)
+            self.rows &= self._read_flags(more[0])
+        elif self._labels.n_chosen:
+            raise ValueError(
+                f"column {label!r} of {str(source)!r} must hold the labels of a random "
+                f"sample, and {self._labels.n_chosen:,} of them were given in a "
+                "session, which chooses most of its texts. Name the table that was "
+                "labeled, whose session has its own sample; or name the column of "
+                "the sample with --sample."
+            )
         self._groups = None
         if group:
-            cells = self._columns[group]
-            self._groups = np.array(["" if is_missing(x) else str(x) for x in cells])
+            cells = table.cells(more[-1])
+            cells = ["" if is_missing(x) else trim(str(x)) for x in cells]
+            self._groups = np.array([cells[i] for i in self._kept])
+        for message in table.messages:
+            say(message)
 
     def describe(self):
         """Return how the shares are estimated, lines."""
@@ -171,44 +179,48 @@ class SampledTable:
         ]
 
     def check(self):
-        """Raise a ValueError if there is no sample."""
+        """Raise a ValueError without a sample, or with rows that lack a prediction."""
         if not self.rows.any():
             raise ValueError(
-                f"column {self._label!r} of {str(self._source)!r} must hold the "
-                "labels of a random sample, and it has none. Label texts that are "
-                "drawn at random; `--plan 3` says how many for 3 points to both sides."
+                f"{self._table.name(self._label)} must hold the labels of a random "
+                "sample, and it has none. Label texts that are drawn at random; "
+                "`--plan 3` says how many for 3 points to both sides."
             )
+        for name, guess in zip(self._prediction, self._guesses, strict=True):
+            missing = [row for row in self._kept if guess.values[row] is None]
+            if missing:
+                raise ValueError(
+                    f"argument --prediction: {self._table.name(name)} must hold a "
+                    f"prediction of every text, and {len(missing):,} of "
+                    f"{len(self._kept):,} have none: {self._table.where(missing)}. "
+                    "Predict them, leave these rows out of the file, or leave out "
+                    "--prediction."
+                )
 
-    def _read_flags(self, name):
-        cells = ["0" if is_missing(x) else str(x) for x in self._columns[name]]
-        words = [cell.strip().lower() for cell in cells]
-        odd = [
-            cell
-            for cell, word in zip(cells, words, strict=True)
-            if word not in _YES | _NO
-        ]
-        if odd:
+    def _read_flags(self, key):
+        cells = self._table.cells(key)
+        words = ["0" if is_missing(x) else trim(str(x)).lower() for x in cells]
+        words = [words[i] for i in self._kept]
+        if odd := sorted(set(words) - _YES - _NO):
             raise ValueError(
-                f"argument --sample: column {name!r} of {str(self._source)!r} must "
-                "hold 1 or true in the rows of the sample, and 0, false or nothing in "
-                f"the others, got {odd[0]!r}."
+                f"argument --sample: {self._table.name(key)} must hold 1 or true in "
+                "the rows of the sample, and 0, false or nothing in the others, got "
+                f"{odd[0]!r}."
             )
         return np.array([word in _YES for word in words])
 
-    def _read_names(self, name):
+    def _list_names(self, labels):
         """Return a list of names of classes for each row, empty for no class."""
-        cells = find_label_cells(self._columns, name, self._separator, self._source)
-        if cells is None:
-            names = ([] if is_missing(x) else [str(x)] for x in self._columns[name])
-            return list(names)
-        read = cells.read(self._columns, self._places, self._place)
-        return [names or [] for names in read]
+        values = [labels.values[row] for row in self._kept]
+        if labels.cells is not None:
+            return [names or [] for names in values]
+        return [[] if value is None else [str(value)] for value in values]
 
     def estimate_shares(self, level):
         """Return the Prevalence of the classes."""
-        labels = self._read_names(self._label)
+        labels = self._list_names(self._labels)
         given = [names for names, has in zip(labels, self.rows, strict=True) if has]
-        guesses = [self._read_names(name) for name in self._prediction]
+        guesses = list(map(self._list_names, self._guesses))
         classes = sorted({name for names in given for name in names})
         for name, guess in zip(self._prediction, guesses, strict=True):
             found = {one for names in guess for one in names}
@@ -231,22 +243,12 @@ class SampledTable:
 
     def estimate_mean(self, level):
         """Return the MeanEstimate of the numbers."""
-        columns = [self._label, *self._prediction]
         if self._groups is not None:
             raise ValueError("argument --group: is not for --regression.")
-        y = self._read_numbers(self._label, self.rows)
-        if len(columns) == 1:
-            return estimate_mean(y, n_pool=len(self.rows), **level)
-        every = np.ones(len(self.rows), dtype=bool)
-        proxy = np.stack([self._read_numbers(x, every) for x in columns[1:]], axis=1)
-        return estimate_mean(y, proxy[self.rows], proxy, **level)
-
-    def _read_numbers(self, name, rows):
-        cells = [x for x, use in zip(self._columns[name], rows, strict=True) if use]
-        try:
-            return np.array([float(x) for x in cells])
-        except (TypeError, ValueError) as exc:
-            raise ValueError(
-                f"column {name!r} of {str(self._source)!r} must hold a number in each "
-                f"row with --regression: {exc}. Fill or remove these rows."
-            ) from exc
+        read = [self._labels, *self._guesses]
+        columns = [[labels.values[row] for row in self._kept] for labels in read]
+        y, *proxies = np.array(columns, dtype=float)
+        if not proxies:
+            return estimate_mean(y[self.rows], n_pool=len(self.rows), **level)
+        proxy = np.stack(proxies, axis=1)
+        return estimate_mean(y[self.rows], proxy[self.rows], proxy, **level)

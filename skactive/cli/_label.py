@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import replace
 
 from ..labeling import run_prompt
 from ..project import Project, ProjectSettings
@@ -26,11 +27,12 @@ def run_label(terminal, port, no_browser, **options):
 
 def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **options):
     """Return the project of the options of the command."""
-    if classes_file is not None:
-        options["classes"] = read_classes(classes_file)
     options["show"] = [x for part in show or () for x in part.split(",") if x]
     options |= {name: one_or_several(options[name]) for name in ("text", "label")}
     project = Project(fine_tuning=not no_fine_tuning, **options).recall()
+    if classes_file is not None:
+        known = project.find_classes()
+        project = replace(project, classes=read_classes(classes_file, known))
     try:
         project.check()
     except ValueError as exc:

@@ -44,9 +44,16 @@ def run_create(url, token_env, file, text, label, classes, multi_label, title):
 def _list_rest(table, known):
     """Return the other cells of each row than those of `known`, list of dict."""
     columns = {
+        "_".join(map(str, key)) if isinstance(key, tuple) else key: table.file.cells(
+            key
+        )
+        for key in table.file.columns
+        if key not in known
+    }
+    columns = {
         name: list(map(_as_json, cells))
-        for name, cells in table.columns.items()
-        if name not in known and {*map(type, cells)} != {type(None)}
+        for name, cells in columns.items()
+        if {*map(type, cells)} != {type(None)}
     }
     return [{name: x[row] for name, x in columns.items()} for row in table.rows]
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from .. import runtime
 from .._storage._outputs import find_mode
-from .._tables._formats import find_dialect, is_untyped
-from .._tables._reader import Column, read_cells
-from .._tables._writer import WRITERS, escape, free_name, write_table
+from .._tables._reader import TableFile
+from .._tables._writer import WRITERS, free_name, write_table
 from .._utils._format import find_certainty, list_best
 from ..project import PREDICTED, write_output
 from ._parser import say
@@ -89,33 +88,44 @@ def _predict_pool(predict, source, out, names, about):
     return len(pool), lambda path: write_predictions(path, pool, predict)
 
 
+def open_table(source, names):
+    """Return a TableFile with all columns and the texts of those named by --text."""
+    table = TableFile(source)
+    try:
+        keys = list(map(table.find, names))
+    except ValueError as exc:
+        raise ValueError(f"{exc} Name its column of texts with --text.") from exc
+    table.read().read_texts(keys)
+    for message in table.messages:
+        say(message)
+    return table
+
+
 def _predict_table(predict, source, out, names, about):
     """Return the number of rows of a table, and a function that writes it."""
-    columns, places, place = read_cells(source)
-    if new := [name for name in names if name not in columns]:
-        raise ValueError(
-            f"{str(source)!r} has no column {new[0]!r}. Name its column of texts with "
-            f"--text: {', '.join(map(repr, columns))}."
-        )
-    X: Any = {name: columns[name] for name in names}
-    if not about.get("columns"):
-        for name in names:
-            Column(source, name, place).check_texts(columns[name], places)
-        cells = list(X.values())
-        X = cells[0] if len(names) == 1 else list(zip(*cells, strict=True))
-    predicted, scores, _ = predict(X)
+    if about.get("columns"):
+        table = TableFile(source)
+        keys = list(map(table.find, names))
+        X: Any = {
+            name: table.read().cells(x) for name, x in zip(names, keys, strict=True)
+        }
+        rows = range(len(table.places))
+    else:
+        table = open_table(source, names)
+        rows, X = list(table.texts), list(table.texts.values())
+    predicted, scores = [None] * len(table.places), [None] * len(table.places)
+    for row, label, score in zip(rows, *predict(X)[:2], strict=True):
+        predicted[row], scores[row] = label, score and round(score, 4)
     if about["target"] == "multi-label" and "label" in about:
         from .._tables._labels import LabelCells
 
         join = LabelCells(about["label"], about.get("separator"), source).join
         predicted = list(map(join, predicted))
-    if is_untyped(out):
-        predicted = list(map(escape, predicted))
+    columns = dict(table.columns)
     columns[free_name("prediction", columns)] = predicted
-    if scores[0] is not None:
-        shown = [round(score, 4) for score in scores]
-        columns[free_name("probability", columns)] = shown
-    return len(places), lambda path: write_table(path, columns, **find_dialect(source))
+    if any(score is not None for score in scores):
+        columns[free_name("probability", columns)] = scores
+    return len(rows), lambda path: write_table(path, columns, source=table)
 
 
 def find_out(out, source, suffix):

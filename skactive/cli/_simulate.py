@@ -11,7 +11,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from .._encoders._pretrained import open_checkpoint
-from .._tables._labels import refuse_fractions
 from .._utils._labels import find_target
 from ..bert import BertFeatures
 from ..datasets import load_docstrings, load_table
@@ -171,14 +170,18 @@ def prepare_folder(folder):
 def _read_labeled(file, settings):
     """Return texts and labels of the rows that have one, and the names of columns."""
     label = one_or_several(settings.label)
-    table = load_table(
-        file,
-        text=one_or_several(settings.text),
-        label=label,
-        separator=settings.separator,
-        missing_labels="keep",
-    )
-    several = table.target.ndim == 2
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = load_table(
+            file,
+            text=one_or_several(settings.text),
+            label=label,
+            separator=settings.separator,
+            regression=settings.regression,
+            missing_labels="keep",
+        )
+    for warning in caught:
+        say(warning.message)
     known = [i for i, value in enumerate(table.target) if not _is_missing(value)]
     if not known:
         raise ValueError(f"column {label!r} of {file!r} holds no label.")
@@ -188,27 +191,11 @@ def _read_labeled(file, settings):
             "left out"
         )
     X, y = [table.data[i] for i in known], np.array([table.target[i] for i in known])
-    if settings.regression:
-        return X, _as_numbers(y, label, file), None
-    if several:
-        return X, y.astype(int), table.target_names
-    if y.dtype.kind == "f" and (y % 1).any():
-        refuse_fractions(y.tolist(), label, file)
-        y = y.astype(str)
-    return X, y, None
+    return (X, y.astype(int), table.target_names) if y.ndim == 2 else (X, y, None)
 
 
 def _is_missing(value):
-    return value is None or (np.ndim(value) == 1 and np.isnan(value).any())
-
-
-def _as_numbers(y, label, file):
-    if y.ndim != 1 or y.dtype.kind not in "iuf":
-        raise ValueError(
-            f"column {label!r} of {file!r} must hold numbers, got "
-            f"{y.ravel().tolist()[0]!r}. Leave out --regression for classes."
-        )
-    return y.astype(float)
+    return value is None or (not isinstance(value, str) and np.isnan(value).any())
 
 
 def _align_columns(y, names, wanted):

@@ -1,6 +1,7 @@
 """Tables of texts and labels: one class per text, or several."""
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._tables._labels import find_label_cells, read_typed, to_indicator
-from .._tables._reader import Column, read_cells
-from .._utils._labels import is_missing
+from .._tables._labels import OWN, find_own, read_labels, to_indicator
+from .._tables._reader import TableFile
 from .._utils._sklearn import StrOptions, validate_params
 
 
@@ -20,6 +20,7 @@ from .._utils._sklearn import StrOptions, validate_params
         "text": [str, list, tuple],
         "label": [str, list, tuple, None],
         "separator": [str, None],
+        "regression": ["boolean"],
         "missing_labels": [StrOptions({"raise", "drop", "keep"})],
         "return_X_y": ["boolean"],
     },
@@ -31,6 +32,7 @@ def load_table(
     text: str | Sequence[str],
     label: str | Sequence[str] | None = None,
     separator: str | None = None,
+    regression: bool = False,
     missing_labels: str = "raise",
     return_X_y: bool = False,
 ) -> Any:
@@ -41,11 +43,12 @@ def load_table(
     path : str or Path
         The file. Its suffix determines the format: ``.csv`` (quoted fields, separated
         by commas or what the first lines show: semicolons, tabs or bars), ``.tsv``
-        (tab, quotes are text), ``.jsonl`` or ``.ndjson`` (one JSON object per line),
-        ``.parquet``, ``.xlsx`` (the first sheet; needs openpyxl). Text
-        is UTF-8.
+        (tabs; quotes as in CSV, unless they are part of the texts), ``.jsonl`` or
+        ``.ndjson`` (one JSON object per line), ``.parquet``, ``.xlsx`` (the first sheet
+        with rows; needs openpyxl). Text is UTF-8 or UTF-16.
     text : str or pair of str
-        The column of texts, or the two columns of pairs of texts.
+        The column of texts, or the two columns of pairs of texts. Rows without a text
+        are left out, with a warning.
     label : str or list of str, default=None
         The column of labels; or, for several classes per text, a column for each class,
         with 0 and 1. By default, no labels are read.
@@ -54,6 +57,8 @@ def load_table(
         ``"|"``, for several classes per text. A cell that holds only the separator
         means that no class applies. Lists of names, in CSV and TSV files as JSON, need
         no separator.
+    regression : bool, default=False
+        Whether the labels are numbers to predict.
     missing_labels : {"raise", "drop", "keep"}, default="raise"
         How to handle rows with a text but no label. "raise" raises an error that names
         the rows. "drop" omits the rows. "keep" returns None as their label, in a
@@ -70,14 +75,14 @@ def load_table(
         data : list of str or list of tuple of (str, str), length n_samples
             The texts, in the order of the file.
         target : ndarray of shape (n_samples,) or (n_samples, n_classes), or None
-            The labels. In CSV and TSV files they are str, int if all of them are
-            integer literals such as ``12`` or ``-1``, or float if all of them are
-            numbers and one has a fraction. In the other formats they keep their
-            type: str, int, float or bool. For several classes per text, an indicator
-            matrix of 0 and 1. None without `label`.
+            The labels. In CSV and TSV files they are int if each is the shortest
+            spelling of an integer, such as ``12`` or ``-1``, and str otherwise. In the
+            other formats they are str, int or bool; numbers with fractions are str.
+            With `regression`, float. For several classes per text, an indicator matrix
+            of 0 and 1. None without `label`.
         target_names : list of str or None
             The sorted distinct labels as str, or the classes of the columns of an
-            indicator matrix. None without `label` and for labels of type float.
+            indicator matrix. None without `label` and with `regression`.
         DESCR : str
             The number of rows and the path.
 
@@ -93,10 +98,18 @@ def load_table(
     ImportError
         If openpyxl is needed and not installed.
 
+    Warns
+    -----
+    UserWarning
+        If rows are left out, or something in the file may not be meant: classes that
+        look the same, texts that occur with different labels, columns whose names
+        differ in spaces or case from those that were asked for.
+
     Notes
     -----
-    An empty field of a CSV or TSV file is a missing value, as is a null or absent value
-    in the other formats.
+    A cell is missing if it is null, NaN or absent, or holds nothing or only spaces.
+    Spaces around labels are removed. In a table that ``skactive label`` wrote,
+    predictions are missing labels.
 
     Examples
     --------
@@ -131,51 +144,43 @@ def load_table(
     for option, is_given in needs_labels.items():
         if is_given and label is None:
             raise ValueError(f"{option!r} needs labels: name their column as 'label'.")
-    path = Path(path)
-    columns, numbers, unit = read_cells(path, list(dict.fromkeys([*texts, *labels])))
-    name = label if isinstance(label, str) else tuple(labels)
-    column = Column(path, name, unit)
-    target: Any = None
-    names = cells = None
+    table = TableFile(Path(path))
+    text_keys, label_keys = list(map(table.find, texts)), list(map(table.find, labels))
+    own = [find_own(table.names, name) for name in OWN] if labels else []
+    table.read([*text_keys, *label_keys, *filter(None, own)])
+    data, target, names = table.read_texts(text_keys), None, None
     if labels:
-        cells = find_label_cells(columns, label, separator, path)
-        target = columns[label] if cells is None else cells.read(columns, numbers, unit)
-    if labels and missing_labels == "drop":
-        rows = [i for i, x in enumerate(target) if not is_missing(x)]
-        if not rows:
-            raise ValueError(f"{column.shown} holds no label.")
-        columns = {name: [columns[name][i] for i in rows] for name in texts}
-        target, numbers = [target[i] for i in rows], [numbers[i] for i in rows]
-    for each in texts:
-        Column(path, each, unit).check_texts(columns[each], numbers)
-    if labels and missing_labels != "keep":
-        advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
-        column.check_filled(target, numbers, is_missing, advice)
-    if cells is not None:
-        target, names = to_indicator(target, labels if cells.several else None)
-    elif labels:
-        target = read_typed(target, path, name, numbers, unit)
-        target, names = _to_target(target, missing_labels == "keep")
-    data = columns[texts[0]]
-    if len(texts) == 2:
-        data = list(zip(*(columns[name] for name in texts), strict=True))
+        key = label_keys[0] if isinstance(label, str) else label_keys
+        read = read_labels(table, key, separator, regression=regression)
+        missing = [row for row in data if read.values[row] is None]
+        if missing and missing_labels == "raise":
+            raise ValueError(
+                f"{table.name(key)} has no value at {len(missing)} of {len(data)} rows "
+                f"with a text: {table.where(missing)}. Fill these rows, or pass "
+                "missing_labels='drop' or 'keep'."
+            )
+        if missing_labels == "drop":
+            if len(missing) == len(data):
+                raise ValueError(f"{table.name(key)} holds no label.")
+            data = {row: data[row] for row in data if read.values[row] is not None}
+        values = [read.values[row] for row in data]
+        several = not isinstance(label, str)
+        if read.cells is not None:
+            target, names = to_indicator(values, label_keys if several else None)
+        else:
+            is_kept = missing_labels == "keep" and not regression
+            target = np.array(values, dtype=object if is_kept else None)
+            if regression:
+                target = target.astype(float)
+            else:
+                names = [str(name) for name in sorted(set(values) - {None})]
+    for message in table.messages:
+        warnings.warn(f"{str(path)!r}: {message}.", UserWarning, stacklevel=3)
+    X: Any = list(data.values())
     if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
-        target_names=names,
-        DESCR=f"{len(data)} rows of {path}",
-    )
-
-
-def _to_target(labels, has_missing):
-    """Return single labels as an array, and their names; None for floats."""
-    target = np.array(labels, dtype=object if has_missing else None)
-    names = sorted(set(labels) - {None})
-    if any(isinstance(name, float) for name in names):
-        return target, None
-    return target, [str(name) for name in names]
+        return X, target
+    DESCR = f"{len(X)} rows of {path}"
+    return Bunch(data=X, target=target, target_names=names, DESCR=DESCR)
 
 
 def _are_names(columns):

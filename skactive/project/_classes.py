@@ -17,19 +17,6 @@ def find_classes(table, given):
     return [label for label, _ in counts.most_common()]
 
 
-def compare_classes(names):
-    """Return messages about classes that differ in upper and lower case only."""
-    looks = {}
-    for name in map(str, names):
-        looks.setdefault(name.casefold(), []).append(name)
-    return [
-        f"the classes {' and '.join(map(repr, alike))} differ only in upper and lower "
-        "case"
-        for alike in looks.values()
-        if len(alike) > 1
-    ]
-
-
 def add_classes(session, wanted):
     """Add the classes that the session does not have; return what was done."""
     messages = []

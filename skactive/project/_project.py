@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from csv import QUOTE_MINIMAL
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 from .._storage._files import Lock
 from .._storage._outputs import find_mode
-from .._tables._labels import JOIN
+from .._tables._labels import JOIN, describe_lookalikes
 from .._tables._reader import find_files
 from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
@@ -22,7 +23,6 @@ from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._classes import (
     add_classes,
     as_given,
-    compare_classes,
     find_classes,
     list_texts,
     teach,
@@ -43,7 +43,7 @@ from ._record import (
     write_output,
     write_record,
 )
-from ._result import Rows, flatten, make_stamp, name_given
+from ._result import Rows, make_stamp, name_given
 from ._settings import ProjectSettings, say_cost
 from ._table import ROWS, LargeTable, Table
 
@@ -232,7 +232,7 @@ class Project(ProjectSettings):
         return {
             "file": self.file_.name,
             "text": [self.text] if isinstance(self.text, str) else list(self.text),
-            "label": self.table.labels,
+            "label": [self.label] if isinstance(self.label, str) else list(self.label),
             "id": self.id,
             "separator": self.separator,
             "target": self.target,
@@ -394,7 +394,8 @@ class Project(ProjectSettings):
             given=self.given.values(),
             columns=self.find_columns,
         )
-        self.messages.extend(compare_classes(self.session.known_classes))
+        for message in describe_lookalikes(self.session.known_classes):
+            self.table.file.say(message)
         self.tell()
         n_texts, n_given = len(self.texts), len(self.given)
         n_before = len(self.session.labels)
@@ -448,9 +449,8 @@ class Project(ProjectSettings):
         if not isinstance(text, str):
             return
         suffix = self.table.suffix.lower()
-        if kind == "note" and suffix == ".tsv":
-            text = flatten(text)
-        if (odd := find_unwritable(text, suffix)) is not None:
+        quoting = self.table.file.dialect.get("quoting", QUOTE_MINIMAL)
+        if (odd := find_unwritable(text, suffix, quoting)) is not None:
             raise ValueError(
                 f"the {kind} {text!r:.100} must not hold {odd!r}, which a {suffix} "
                 "file cannot hold. Nothing was recorded."

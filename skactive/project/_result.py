@@ -1,11 +1,8 @@
 """The rows of a labeled table: what people said, and what a model predicts."""
 
 import hashlib
-import re
 from collections import Counter
 
-from .._tables._formats import is_untyped
-from .._tables._writer import escape, write_table
 from .._utils._labels import is_names, key_of, list_classes, name_now
 
 COLUMNS = (
@@ -97,34 +94,6 @@ def _collect(session):
         copies |= dict.fromkeys(pool.copies_of(id), cells)
     said = copies | own
     return dict(zip(pool.positions(said).tolist(), said.values(), strict=True))
-
-
-def write_result(path, file, columns, ours, note, dialect):
-    """Write the columns of a file and `ours`, in the format of a path.
-
-    `note` is the column of the notes.
-    """
-    if path.suffix.lower() == ".tsv":
-        ours = {**ours, note: list(map(flatten, ours[note]))}
-    if is_untyped(path):
-        # The cells of the file are not changed; only new cells could be formulas.
-        ours = {
-            name if name in columns else escape(name): list(map(escape, cells))
-            for name, cells in ours.items()
-        }
-    elif path.suffix != file.suffix:  # JSON has no dates, for example
-        columns = {name: list(map(_as_json, x)) for name, x in columns.items()}
-    write_table(path, {**columns, **ours}, **dialect)
-
-
-def _as_json(cell):
-    is_json = cell is None or isinstance(cell, str | int | float | list | dict)
-    return cell if is_json else str(cell)
-
-
-def flatten(note):
-    """Return a note in one line, as TSV needs it; None stays."""
-    return note and re.sub(r"[\t\r\n]+", " ", note)
 
 
 def make_stamp(states, session, options):

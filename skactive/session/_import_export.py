@@ -10,8 +10,9 @@ from typing import Any
 
 from .._storage._fingerprint import hash_item
 from .._tables._formats import PAIR, is_untyped
-from .._tables._reader import read_cells
-from .._tables._writer import escape, unescape, write_table
+from .._tables._labels import OWN, find_own, read_labels
+from .._tables._reader import TableFile
+from .._tables._writer import unescape, write_table
 from .._utils._format import reprs
 from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
@@ -85,8 +86,6 @@ def export_table(path, what, state, predictions=None, more=None):
         while free in columns:
             free = f"task_{free}"
         columns[free] = [each.get(name) for each in cells]
-    if path.suffix.lower() == ".csv":
-        columns = {name: list(map(escape, cells)) for name, cells in columns.items()}
     write_table(path, columns, suffixes=(".csv", ".jsonl", ".parquet"))
 
 
@@ -239,25 +238,26 @@ def _read_table(path, id, label, given, pool, kind):
             f"'text' must name the columns of what the pool holds, which is {held}, "
             f"got {given[0] if len(given) == 1 else given!r}."
         )
-    needed = [label, *given, *([] if id == "id" else [id])]
-    columns, _, _ = read_cells(path, needed, [id, *default])
-    named = given or (default if columns.keys() >= set(default) else [])
-    if id not in columns and not named:
-        try:
-            read_cells(path, [id])
-        except ValueError as exc:
-            raise ValueError(
-                f"{exc} Name the column of the ids with id=, or that of the texts "
-                "with text=."
-            ) from exc
-    nothing = [None] * len(columns[label])
-    ids = columns.get(id, nothing)
-    items = zip(*(columns[name] for name in named), strict=True) if named else nothing
-    labeled = [
-        row
-        for row in zip(columns[label], ids, items, strict=True)
-        if not is_missing(row[0])
-    ]
+    table = TableFile(path)
+    label = table.find(label)
+    named = list(map(table.find, given or []))
+    if not named and set(default) <= set(table.names):
+        named = default
+    try:
+        key = table.find(id, optional=bool(named))
+    except ValueError as exc:
+        raise ValueError(
+            f"{exc} Name the column of the ids with id=, or that of the texts with "
+            "text=."
+        ) from exc
+    own = [find_own(table.names, name) for name in OWN]
+    table.read(name for name in (label, key, *named, *own) if name is not None)
+    labels = read_labels(table, label, typed=False).values
+    nothing = [None] * len(labels)
+    ids = nothing if key is None else table.cells(key)
+    items = zip(*map(table.cells, named), strict=True) if named else nothing
+    rows = zip(labels, ids, items, strict=True)
+    labeled = [row for row in rows if row[0] is not None]
     if is_untyped(path):
         labeled = _read_untyped(labeled, pool, kind, path)
     read = []
@@ -314,8 +314,6 @@ def _restore(item, pool, index):
 
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,300}")
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def find_reading(kind, cells, path):
@@ -325,13 +323,13 @@ def find_reading(kind, cells, path):
     does "str or names" between these. Raise a ValueError if a cell is not of that kind.
     """
     if kind in (None, "str or names"):
-        typed = (_read_number, _read_bool, _read_list)
+        typed = (_read_integer, _read_bool, _read_list)
         for read in typed if kind is None else typed[2:]:
             with suppress(ValueError):
                 for cell in cells:
                     read(cell)
                 return read
-        return unescape
+        return str
     read = _READINGS[kind.split()[0]]
     for cell in cells:
         try:
@@ -344,10 +342,10 @@ def find_reading(kind, cells, path):
     return read
 
 
-def _read_number(cell):
-    if not _NUMBER.fullmatch(cell):
+def _read_integer(cell):
+    if not _WHOLE.fullmatch(cell):
         raise ValueError(cell)
-    return int(cell) if _INTEGER.fullmatch(cell) else float(cell)
+    return int(cell)
 
 
 def _read_bool(cell):
@@ -362,8 +360,9 @@ def _read_list(cell):
 
 
 _READINGS = {
-    "str": unescape,
-    "number": _read_number,
+    "str": str,
+    "number": float,
+    "integer": _read_integer,
     "bool": _read_bool,
     "list": _read_list,
     "names": _read_list,

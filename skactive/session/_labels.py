@@ -11,7 +11,7 @@ from sklearn.base import clone, is_regressor
 
 from .._utils._containers import as_list, take_rows
 from .._utils._format import brief, reprs, warn_caller
-from .._utils._labels import is_missing, is_names, list_classes
+from .._utils._labels import is_missing, is_names, list_classes, trim
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
 from ..semi_supervised import ClassDescriptions
@@ -54,6 +54,10 @@ class Vocabulary:
     def kind_of_file(self):
         """Return the kind of the labels in a file, which `find_reading` takes."""
         kind = self.find_kind(self._state, self._state.classes)
+        if kind in (None, "number") and self._declared == "regression":
+            return "number"
+        if kind == "number" and all(isinstance(x, int) for x in self.collect()):
+            return "integer"
         is_open = kind == "str" and not self._state.answers and self._declared is None
         return "str or names" if is_open and self._kind is None else kind
 
@@ -427,7 +431,7 @@ def _read(label, id):
             f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "
             "Pass it as a str."
         )
-    return label
+    return trim(label) if isinstance(label, str) else label
 
 
 def _check_parts(label, id):

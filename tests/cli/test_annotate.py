@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from skactive._tables._writer import write_table
 from skactive.cli import main
 
+from .._tables._helpers import write_columns
 from ..annotators._helpers import KEY, FakeChat, chat, right
 from ._helpers import override
 
@@ -35,7 +35,7 @@ def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SKACTIVE_API_KEY", KEY)
     columns = {"id": [*range(19)], "text": [*TEXTS[:5], "", *TEXTS[5:]]}
-    write_table("news.csv", columns)
+    write_columns("news.csv", columns)
     return columns
 
 
@@ -87,7 +87,9 @@ def test_the_host_is_printed_before_the_first_request(server, capsys):
 
     server.reply = reply
     assert main(words(server)) == 0
-    assert seen[0].startswith(f"18 requests to {server.host}, about ")
+    left_out, requests, *_ = seen[0].splitlines()
+    assert left_out == "rows without a text are left out: line 7"
+    assert requests.startswith(f"18 requests to {server.host}, about ")
 
 
 @pytest.mark.long
@@ -181,7 +183,7 @@ def test_several_classes_are_joined_in_a_cell(server, capsys):
 
 
 def test_a_name_that_is_taken_gets_another_and_formulas_are_escaped(server, capsys):
-    write_table("news.csv", {"text": ["a", "b"], "machine_label": ["x", "y"]})
+    write_columns("news.csv", {"text": ["a", "b"], "machine_label": ["x", "y"]})
     server.reply = lambda text, body: chat('{"label": "=1"}')
     status, _, err = run(capsys, server, "--classes-file", write_classes("=1\n=2\n"))
     assert status == 0, err
@@ -258,7 +260,7 @@ def test_the_results_are_no_more_readable_than_the_table(server, capsys):
 def test_a_wrong_option_is_named_and_nothing_is_sent(server, capsys, options, message):
     status, out, err = run(capsys, server, *options)
     assert (status, out) == (1, "")
-    assert err.startswith("skactive: error: ")
+    assert err.splitlines()[-1].startswith("skactive: error: ")
     assert re.search(message, err)
     assert server.requests == []
 

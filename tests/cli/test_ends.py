@@ -9,10 +9,10 @@ import time
 import httpx
 import pytest
 
-from skactive._tables._reader import read_cells
-from skactive._tables._writer import write_table
 from tests._utils._hostile import drip
 from tests.annotators._helpers import FakeChat, chat
+
+from .._tables._helpers import read_columns, write_columns
 
 PATIENCE = 60  # seconds; a reply is given up after six times 60 seconds
 REPLIES = {
@@ -48,7 +48,7 @@ def table(tmp_path):
     """A table of texts with few labels."""
     texts = [f"a {['good', 'bad'][i % 2]} film {i}" for i in range(40)]
     labels = ["good", "bad", "good", "bad"] + [None] * 36
-    write_table(tmp_path / "films.csv", {"text": texts, "label": labels})
+    write_columns(tmp_path / "films.csv", {"text": texts, "label": labels})
     return tmp_path / "films.csv"
 
 
@@ -98,5 +98,5 @@ def test_label_ends_although_its_machine_is_silent(table, tiny_bert, silent, kin
         process.kill()
     assert process.returncode == 0, said
     assert table.with_name("films.labeled.csv").exists()
-    cells, _, _ = read_cells(table.with_name("films.labeled.csv"))
+    cells = read_columns(table.with_name("films.labeled.csv"))
     assert set(cells["label_source"]) == {"given", "model"}

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import skactive
-from skactive._tables._writer import write_table
 from skactive.cli import main
 from skactive.estimation import estimate_mean, estimate_prevalence, plan_labels
 from skactive.project import Project
+
+from .._tables._helpers import write_columns
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def table(tmp_path, monkeypatch):
         "guess": np.where(guess == "bug", 1.5, 4.5).tolist(),
     }
     monkeypatch.chdir(tmp_path)
-    write_table("reviews.csv", columns)
+    write_columns("reviews.csv", columns)
     return {name: np.array(cells) for name, cells in columns.items()}
 
 
@@ -76,18 +77,19 @@ def test_spaces_around_labels_make_no_class_and_no_label(table, capsys):
     columns["label"] = [f"{x} " if i % 3 else x for i, x in enumerate(columns["label"])]
     columns["machine"][4] = " " + columns["machine"][4]
     assert columns["label"][np.flatnonzero(table["label"] == "")[1]] == " "
-    write_table("reviews.csv", columns)
+    write_columns("reviews.csv", columns)
     main(["estimate", "reviews.csv", "--label", "label", "--prediction", "machine"])
     out, err = capsys.readouterr()
     assert out == expected
-    assert "cells of 'label' have spaces around them: left out" in err
+    assert "labels of 'label' had spaces around them, which are removed" in err
+    assert "1 labels of 'machine' had spaces around them, which are removed" in err
     assert f"{len(rows):,}" in out
 
 
 def test_a_sample_of_one_class(table, capsys):
     columns = {name: cells.tolist() for name, cells in table.items()}
     columns["label"] = [x and "bug" for x in columns["label"]]
-    write_table("reviews.csv", columns)
+    write_columns("reviews.csv", columns)
     assert "bug    100.0 %" in run(capsys, "--label", "label")
 
 
@@ -98,7 +100,7 @@ def test_groups_samples_and_levels(table, capsys):
     assert run(capsys, *options) == f"{prevalence(table, **groups)}\n"
     # Labels that are not of the sample are those of other rows.
     table["audit"][np.flatnonzero(has)[:30]] = 0
-    write_table("reviews.csv", {x: y.tolist() for x, y in table.items()})
+    write_columns("reviews.csv", {x: y.tolist() for x, y in table.items()})
     options = ("--label", "label", "--prediction", "machine", "--sample", "audit")
     expected = prevalence(table, table["audit"] == 1, confidence_level=0.9)
     assert run(capsys, *options, "--confidence-level", "0.9") == f"{expected}\n"
@@ -106,7 +108,7 @@ def test_groups_samples_and_levels(table, capsys):
 
 def test_several_classes_per_text(table, capsys):
     table["label"] = np.where(table["label"] == "bug", "bug|praise", table["label"])
-    write_table("reviews.csv", {x: y.tolist() for x, y in table.items()})
+    write_columns("reviews.csv", {x: y.tolist() for x, y in table.items()})
     printed = run(capsys, "--label", "label", "--separator", "|")
     assert printed.splitlines()[2].startswith("praise  100.0 %")
 
@@ -132,7 +134,7 @@ def test_plans(table, capsys):
         "The shares that have an interval are within 20 points.\n"
     )
     table["label"][:] = ""
-    write_table("reviews.csv", {x: y.tolist() for x, y in table.items()})
+    write_columns("reviews.csv", {x: y.tolist() for x, y in table.items()})
     printed = run(capsys, "--label", "label", "--plan", "3")
     n = plan_labels(0.03, n_pool=600)
     assert printed == f"{n} random labels give every share within 3 points.\n"
@@ -146,7 +148,10 @@ def test_plans(table, capsys):
         (["--label", "label", "--prediction", "year"], "--prediction: column 'year'"),
         (["--label", "label", "--sample", "year"], "--sample: column 'year'"),
         (["--label", "label", "--out", "x.json"], "--out: must end in .csv"),
-        (["--label", "label", "--regression"], "must hold a number in each row"),
+        (
+            ["--label", "label", "--regression"],
+            "must hold numbers, got 'praise'",
+        ),
         (["--label", "stars", "--regression", "--group", "year"], "--group: is not"),
     ],
 )

@@ -17,8 +17,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive._tables._reader import read_cells
-from skactive._tables._writer import write_table
 from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.cli._annotate import read_classes
@@ -29,6 +27,7 @@ from skactive.project import Project
 from skactive.session import read_labels
 from skactive.session._models import Models
 
+from .._tables._helpers import read_columns, write_columns
 from ..annotators._helpers import FakeChat, chat
 from ._helpers import override
 
@@ -53,7 +52,7 @@ def columns():
 
 @pytest.fixture
 def table(columns, tmp_path):
-    write_table(tmp_path / "notes.csv", columns)
+    write_columns(tmp_path / "notes.csv", columns)
     return tmp_path / "notes.csv"
 
 
@@ -107,7 +106,7 @@ def test_from_a_table_to_a_labeled_table(label, table, columns):
     status, shown = label(*[_answer] * 12, "q")
     assert status == 0
     assert f"{N_ROWS} texts, {N_GIVEN} labels given, 0 by people" in shown
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    out = read_columns(table.with_name("notes.labeled.csv"))
     assert list(out) == [
         *columns,
         *("label_source", "prediction", "probability", "annotator", "seconds"),
@@ -127,7 +126,7 @@ def test_from_a_table_to_a_labeled_table(label, table, columns):
         source == "person" for source in out["label_source"]
     ]
     # The file itself is never changed.
-    assert read_cells(table)[0] == columns
+    assert read_columns(table) == columns
 
 
 @pytest.mark.long
@@ -140,7 +139,7 @@ def test_the_same_command_continues(label, table, tmp_path):
     labels = read_labels(tmp_path / "notes.skactive" / "session")
     assert len(labels) == 8
     assert first.items() <= labels.items()
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    out = read_columns(table.with_name("notes.labeled.csv"))
     assert out["annotator"].count("ann") == 8
 
 
@@ -149,12 +148,12 @@ def test_the_same_command_continues(label, table, tmp_path):
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
     names = [x and {"good": "=1+1", "bad": "@SUM(1)"}[x] for x in columns["label"]]
-    write_table(tmp_path / "f.csv", {"text": columns["text"], "label": names})
+    write_columns(tmp_path / "f.csv", {"text": columns["text"], "label": names})
     label("1", "2", file=tmp_path / "f.csv")
-    write_table(tmp_path / f"new{suffix}", {"text": columns["text"]})
+    write_columns(tmp_path / f"new{suffix}", {"text": columns["text"]})
     model = tmp_path / "f.skactive" / "model"
     assert main(["predict", str(model), str(tmp_path / f"new{suffix}")]) == 0
-    out, _, _ = read_cells(tmp_path / f"new.predicted{suffix}")
+    out = read_columns(tmp_path / f"new.predicted{suffix}")
     mark = "" if suffix == ".jsonl" else "'"
     assert set(out["prediction"]) == {f"{mark}=1+1", f"{mark}@SUM(1)"}
     assert out["text"] == columns["text"]
@@ -164,7 +163,7 @@ def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
 @pytest.mark.slow
 def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
     label(*[_answer] * 8)
-    write_table(
+    write_columns(
         tmp_path / "new.jsonl", {"text": ["a good one", "a bad one"], "n": [1, 2]}
     )
     model = str(tmp_path / "notes.skactive" / "model")
@@ -173,13 +172,13 @@ def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
     assert main(["predict", model, str(tmp_path / "new.jsonl")]) == 0
     assert sorted(features.rglob("*")) == before
     assert "new.predicted.jsonl: 2 predictions" in capsys.readouterr().out
-    out, _, _ = read_cells(tmp_path / "new.predicted.jsonl")
+    out = read_columns(tmp_path / "new.predicted.jsonl")
     assert list(out) == ["text", "n", "prediction", "probability"]
     # The predictions are those of the labeled table.
-    write_table(tmp_path / "old.csv", {"text": read_cells(table)[0]["text"]})
+    write_columns(tmp_path / "old.csv", {"text": read_columns(table)["text"]})
     assert main(["predict", model, str(tmp_path / "old.csv")]) == 0
-    again, _, _ = read_cells(tmp_path / "old.predicted.csv")
-    labeled, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    again = read_columns(tmp_path / "old.predicted.csv")
+    labeled = read_columns(table.with_name("notes.labeled.csv"))
     assert again["prediction"] == labeled["prediction"]
 
 
@@ -188,17 +187,17 @@ def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
 @pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".parquet", ".xlsx"])
 def test_other_formats(label, columns, tmp_path, suffix):
     path = tmp_path / f"notes{suffix}"
-    write_table(path, columns)
+    write_columns(path, columns)
     status, _ = label(*[_answer] * 3, file=path)
     assert status == 0
-    out, _, _ = read_cells(tmp_path / f"notes.labeled{suffix}")
+    out = read_columns(tmp_path / f"notes.labeled{suffix}")
     assert out["text"] == columns["text"]
     assert out["label_source"].count("person") == 3
 
 
 def test_the_delimiter_is_said_and_kept(label, columns, tmp_path):
     path = tmp_path / "semicolons.csv"
-    write_table(path, columns, delimiter=";", encoding="utf-8-sig")
+    write_columns(path, columns, delimiter=";", encoding="utf-8-sig")
     _, shown = label(_answer, file=path)
     assert "the cells are separated by ';'" in shown
     with open(tmp_path / "semicolons.labeled.csv", encoding="utf-8", newline="") as f:
@@ -207,25 +206,25 @@ def test_the_delimiter_is_said_and_kept(label, columns, tmp_path):
 
 
 def test_a_column_of_labels_that_is_missing_is_added(label, columns, tmp_path):
-    write_table(tmp_path / "plain.csv", {"text": columns["text"]})
+    write_columns(tmp_path / "plain.csv", {"text": columns["text"]})
     options = ["--classes", "good, bad"]
     _, shown = label(_answer, file=tmp_path / "plain.csv", options=options)
     assert "a column 'label' is added; the file has none" in shown
-    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    out = read_columns(tmp_path / "plain.labeled.csv")
     assert len([x for x in out["label"] if x]) == 1
     assert shown[-1].endswith("0 given, 1 person, 0 model")
 
 
 def test_classes_can_be_added_at_the_prompt(label, columns, tmp_path):
-    write_table(tmp_path / "plain.csv", {"text": columns["text"]})
+    write_columns(tmp_path / "plain.csv", {"text": columns["text"]})
     label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
-    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    out = read_columns(tmp_path / "plain.labeled.csv")
     assert out["label_source"].count("person") == 4
 
 
 @pytest.mark.long
 def test_classes_are_added_to_a_session(label, columns, tmp_path):
-    write_table(tmp_path / "plain.csv", {"text": columns["text"]})
+    write_columns(tmp_path / "plain.csv", {"text": columns["text"]})
     run = {"file": tmp_path / "plain.csv"}
     label(*[_answer] * 3, options=["--classes", "good,bad"], **run)
     _, shown = label("odd", options=["--classes", "good,odd"], **run)
@@ -257,51 +256,51 @@ def test_classes_are_added_to_several_per_text(label, several, tmp_path, n_given
         status, shown = label("odd", options=[*options, "good,new,red,odd"], **run)
         assert status == 0
         assert ("added the class odd" in shown) == added
-    out, _, _ = read_cells(tmp_path / "several.labeled.csv")
+    out = read_columns(tmp_path / "several.labeled.csv")
     assert out["label"].count("odd") >= 2
 
 
 def test_copies_of_a_text_are_labeled_once(label, columns, tmp_path):
     doubled = {name: [*cells, *cells] for name, cells in columns.items()}
-    write_table(tmp_path / "doubled.csv", doubled)
+    write_columns(tmp_path / "doubled.csv", doubled)
     label(*[_answer] * 4, file=tmp_path / "doubled.csv")
-    out, _, _ = read_cells(tmp_path / "doubled.labeled.csv")
+    out = read_columns(tmp_path / "doubled.labeled.csv")
     assert out["label_source"].count("person") == 8
 
 
 def test_suggestions_are_shown_and_not_taken(label, columns, tmp_path):
     columns["llm"] = ["bad"] * N_ROWS
-    write_table(tmp_path / "s.csv", columns)
+    write_columns(tmp_path / "s.csv", columns)
     options = ["--suggest", "llm"]
     _, shown = label(*[_answer] * 6, file=tmp_path / "s.csv", options=options)
     assert any("suggestion: bad" in line for line in shown)
     assert any("suggestions right: " in line for line in shown)
-    out, _, _ = read_cells(tmp_path / "s.labeled.csv")
+    out = read_columns(tmp_path / "s.labeled.csv")
     people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
     assert [out["label"][i] for i in people] == [_truth(out["text"][i]) for i in people]
 
 
 def test_rows_without_a_text_are_kept(label, columns, tmp_path):
     columns["text"][10] = None
-    write_table(tmp_path / "b.csv", columns)
+    write_columns(tmp_path / "b.csv", columns)
     _, shown = label(_answer, file=tmp_path / "b.csv")
-    assert "1 rows have no text and are left out" in shown
-    out, _, _ = read_cells(tmp_path / "b.labeled.csv")
+    assert "rows without a text are left out: line 12" in shown
+    out = read_columns(tmp_path / "b.labeled.csv")
     assert (out["text"][10], out["label"][10]) == (None, None)
     assert len(out["text"]) == N_ROWS
 
 
 def test_columns_with_our_names_are_kept(label, columns, tmp_path):
     columns["annotator"] = ["me"] * N_ROWS
-    write_table(tmp_path / "a.csv", columns)
+    write_columns(tmp_path / "a.csv", columns)
     label(_answer, file=tmp_path / "a.csv", options=["--annotator", "ann"])
-    out, _, _ = read_cells(tmp_path / "a.labeled.csv")
+    out = read_columns(tmp_path / "a.labeled.csv")
     assert out["annotator"] == ["me"] * N_ROWS
     assert out["skactive_annotator"].count("ann") == 1
 
 
 def test_a_class_that_is_a_formula_is_escaped(label, columns, tmp_path):
-    write_table(tmp_path / "f.csv", {"text": columns["text"]})
+    write_columns(tmp_path / "f.csv", {"text": columns["text"]})
     options = ["--classes", "=cmd,other"]
     label("1", file=tmp_path / "f.csv", options=options)
     with open(tmp_path / "f.labeled.csv", newline="") as file:
@@ -310,9 +309,9 @@ def test_a_class_that_is_a_formula_is_escaped(label, columns, tmp_path):
 
 def test_numbers_as_classes_keep_their_type(label, columns, tmp_path):
     codes = [None if x is None else float(x == "good") for x in columns["label"]]
-    write_table(tmp_path / "n.jsonl", {"text": columns["text"], "label": codes})
+    write_columns(tmp_path / "n.jsonl", {"text": columns["text"], "label": codes})
     label("1", "0", file=tmp_path / "n.jsonl", options=["--classes", "0,1"])
-    out, _, _ = read_cells(tmp_path / "n.labeled.jsonl")
+    out = read_columns(tmp_path / "n.labeled.jsonl")
     assert {type(x) for x in out["label"]} == {int}
 
 
@@ -368,12 +367,12 @@ def test_a_second_command_opens_the_page_that_runs(
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
-    write_table(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
+    write_columns(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
     _, shown = label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
     hint = "the table names fewer than two classes: add them, or pass --classes NAMES"
     assert hint in shown
     assert "+ NAME adds a class" in shown
-    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    out = read_columns(tmp_path / "plain.labeled.csv")
     assert out["label_source"].count("person") == 4
     _, shown = label(file=tmp_path / "plain.csv")
     assert hint not in shown
@@ -430,7 +429,7 @@ def test_an_interruption_keeps_the_labels(label, table):
 
     status, _ = label(*[_answer] * 4, interrupt)
     assert status == 0
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    out = read_columns(table.with_name("notes.labeled.csv"))
     assert out["label_source"].count("person") == 4
 
 
@@ -440,7 +439,7 @@ def test_sigterm_writes_the_table(label, table):
 
     status, _ = label(*[_answer] * 4, stop)
     assert status == 0
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    out = read_columns(table.with_name("notes.labeled.csv"))
     assert out["label_source"].count("person") == 4
     assert out["label_source"].count("model") == N_ROWS - N_GIVEN - 4
 
@@ -457,7 +456,7 @@ def test_sigterm_to_the_page_writes_the_table(table, tiny_bert, monkeypatch, cap
     monkeypatch.setattr("webbrowser.open", stop)  # called in a thread
     place = ["label", str(table), "--text", "text", "--label", "label"]
     assert main([*place, "--model", tiny_bert]) == 0
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    out = read_columns(table.with_name("notes.labeled.csv"))
     assert out["label_source"].count("person") == 1
     assert "1 labels by people" in capsys.readouterr().err
 
@@ -547,7 +546,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
     monkeypatch.setattr(Project, "train_final", interrupt)
     status, shown = label(*[_answer] * 4)
     assert status == 0
-    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    out = read_columns(table.with_name("notes.labeled.csv"))
     assert out["label_source"].count("person") == 4
     assert set(out["prediction"]) == {None}
     assert "stopped; the labels are written" in shown
@@ -582,9 +581,9 @@ def test_unusable_classes(table, capsys, given):
 
 def test_labels_that_are_no_classes(label, columns, tmp_path, capsys):
     columns["label"] = [f"value {i}" for i in range(N_ROWS)]
-    write_table(tmp_path / "v.csv", {k: v * 4 for k, v in columns.items()})
+    write_columns(tmp_path / "v.csv", {k: v * 4 for k, v in columns.items()})
     columns["label"] = [f"value {i}" for i in range(4 * N_ROWS)]
-    write_table(
+    write_columns(
         tmp_path / "v.csv",
         {"text": [f"text {i}" for i in range(4 * N_ROWS)], "label": columns["label"]},
     )
@@ -625,12 +624,12 @@ def test_predict_on_other_columns_names_the_option(label, table, tmp_path, capsy
     _, shown = label(*[_answer] * 4, options=["--n-labels", "3"])
     assert any("3 of 3 labeled: goal reached" in line for line in shown)
     assert not any("2 of 3 labeled: goal reached" in line for line in shown)
-    write_table(tmp_path / "new.csv", {"body": ["a good one", "a bad one"]})
+    write_columns(tmp_path / "new.csv", {"body": ["a good one", "a bad one"]})
     run = ["predict", str(tmp_path / "notes.skactive" / "model")]
     run.append(str(tmp_path / "new.csv"))
     assert main(run) == 1
     shown = capsys.readouterr().err
-    assert "no column 'text'. Name its column of texts with --text: 'body'" in shown
+    assert "no column 'text'. Its columns: 'body'. Name its column of texts" in shown
     assert main([*run, "--text", "body"]) == 0
 
 
@@ -663,7 +662,7 @@ def several(columns, tmp_path):
             }
         else:
             labels = {"label": [None if x is None else json.dumps(x) for x in rows]}
-        write_table(tmp_path / "several.csv", {"text": texts, **labels})
+        write_columns(tmp_path / "several.csv", {"text": texts, **labels})
         return tmp_path / "several.csv"
 
     return several
@@ -690,8 +689,8 @@ def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
     status, shown = label(*lines, options=options, **run)
     assert status == 0
     assert any("or - if no class applies" in line for line in shown)
-    before, _, _ = read_cells(table)
-    out, _, _ = read_cells(tmp_path / "several.labeled.csv")
+    before = read_columns(table)
+    out = read_columns(tmp_path / "several.labeled.csv")
     assert out["label_source"].count("person") == 12
     assert set(out["label_source"]) == {"given", "person", "model"}
     for row, source in enumerate(out["label_source"]):
@@ -705,9 +704,9 @@ def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
     _, shown = label(_answer_several, options=options, **run)
     assert "40 texts, 8 labels given, 12 by people" in shown
     place = tmp_path / "several.skactive" / "model"
-    write_table(tmp_path / "new.csv", {"text": ["a good one", "a bad one"]})
+    write_columns(tmp_path / "new.csv", {"text": ["a good one", "a bad one"]})
     assert main(["predict", str(place), str(tmp_path / "new.csv")]) == 0
-    new, _, _ = read_cells(tmp_path / "new.predicted.csv")
+    new = read_columns(tmp_path / "new.predicted.csv")
     cells = new["prediction"]
     assert all(cell.startswith("[") == (form == "json") for cell in cells)
     assert not set("".join(cells)) & set("0123456789")
@@ -718,11 +717,11 @@ def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
 def test_several_classes_from_nothing(label, columns, tmp_path):
     table = tmp_path / "plain.csv"
     texts = [x.replace("=1+1 a", "a") for x in columns["text"]]
-    write_table(table, {"text": texts})
+    write_columns(table, {"text": texts})
     options = ["--classes", "good,new,red", "--separator", ";"]
     _, shown = label(*[_answer_several] * 6, "-", options=options, file=table)
     assert "a column 'label' is added; the file has none" in shown
-    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    out = read_columns(tmp_path / "plain.labeled.csv")
     people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
     assert len(people) == 7
     cells = [out["label"][i] for i in people]
@@ -730,7 +729,7 @@ def test_several_classes_from_nothing(label, columns, tmp_path):
     run = {"file": table, "columns": ("text", ["good", "new"])}
     status, shown = label("1 2", "-", options=["--folder", str(tmp_path / "s")], **run)
     assert status == 0
-    out, _, _ = read_cells(tmp_path / "plain.s.labeled.csv")
+    out = read_columns(tmp_path / "plain.s.labeled.csv")
     people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
     assert sorted((out["good"][i], out["new"][i]) for i in people) == [
         ("0", "0"),
@@ -742,7 +741,7 @@ def test_several_classes_from_nothing(label, columns, tmp_path):
 def numbers(columns, tmp_path):
     texts = [f"a text {'good ' * (i % 5)} {i}" for i in range(40)]
     given = [f"{i % 5 + 0.5}" if i < 8 else None for i in range(40)]
-    write_table(tmp_path / "numbers.csv", {"text": texts, "score": given})
+    write_columns(tmp_path / "numbers.csv", {"text": texts, "score": given})
     return tmp_path / "numbers.csv"
 
 
@@ -752,27 +751,29 @@ def test_numbers_to_predict(label, numbers, tmp_path):
     status, shown = label(*lines, options=["--regression"], **run)
     assert status == 0
     assert "Type a number." in shown
-    out, _, _ = read_cells(tmp_path / "numbers.labeled.csv")
+    out = read_columns(tmp_path / "numbers.labeled.csv")
     assert [float(x) for x in out["score"]]
     assert out["label_source"].count("person") == 5
     assert set(out["probability"]) == {None}
     place = tmp_path / "numbers.skactive" / "model"
     assert main(["predict", str(place), str(numbers)]) == 0
-    new, _, _ = read_cells(tmp_path / "numbers.predicted.csv")
+    new = read_columns(tmp_path / "numbers.predicted.csv")
     assert all(abs(float(x)) < 100 for x in new["prediction"])
     assert "probability" not in new
 
 
-def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
-    given = [str(i + 0.25) for i in range(40)]
+def test_numbers_with_fractions_are_classes_without_the_flag(
+    label, columns, tmp_path, capsys
+):
+    codes = [f"{101 + i % 26}.{i % 2}" for i in range(40)]
     table = tmp_path / "numbers.csv"
-    write_table(table, {"text": columns["text"], "label": given})
-    status = main(
-        ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
-    )
-    assert status == 1
-    assert "Pass --regression to predict numbers" in capsys.readouterr().err
-    write_table(table, {"text": ["a", "b"], "label": ["1", "x"]})
+    write_columns(table, {"text": columns["text"], "label": [*codes[:39], None]})
+    status, shown = label(codes[0], file=table)
+    assert status == 0
+    assert any("26 different numbers of column 'label' are names" in x for x in shown)
+    out = read_columns(tmp_path / "numbers.labeled.csv")
+    assert out["label"] == [*codes[:39], codes[0]]
+    write_columns(table, {"text": ["a", "b"], "label": ["1", "x"]})
     place = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
     assert main([*place, "--regression"]) == 1
     assert "must hold numbers, got 'x' at line 3" in capsys.readouterr().err
@@ -791,7 +792,7 @@ def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
     model = load(tmp_path / "several.skactive" / "model")
     assert isinstance(model, BertClassifier)
     assert model.thresholds_.shape == (3,)
-    out, _, _ = read_cells(tmp_path / "several.labeled.csv")
+    out = read_columns(tmp_path / "several.labeled.csv")
     predicted = model.predict(out["text"])
     shown = [set(cell.split("|")) - {""} for cell in out["prediction"]]
     assert shown == [{names[j] for j in np.flatnonzero(row)} for row in predicted]
@@ -842,7 +843,7 @@ def server():
 
 @pytest.mark.slow
 def test_a_language_model_answers_in_the_background(label, columns, tmp_path, server):
-    write_table(tmp_path / "m.csv", columns)
+    write_columns(tmp_path / "m.csv", columns)
     options = ["--machine", server.url, "--machine-model", "tiny"]
 
     def wait(shown):
@@ -855,7 +856,7 @@ def test_a_language_model_answers_in_the_background(label, columns, tmp_path, se
     said = f"{N_ROWS} requests to {server.host}, about"
     assert any(line.startswith(said) for line in shown)
     assert sorted(server.texts) == sorted(columns["text"])
-    out, _, _ = read_cells(tmp_path / "m.labeled.csv")
+    out = read_columns(tmp_path / "m.labeled.csv")
     known = [x for x in out["machine_label"] if x]
     assert known
     assert all(
@@ -888,7 +889,7 @@ def test_a_language_model_answers_in_the_background(label, columns, tmp_path, se
 def test_options_of_a_language_model(options, match, table, tiny_bert, server, capsys):
     options = [server.url if x == "URL" else x for x in options]
     if "--regression" in options:
-        write_table(table, {"text": ["a", "b", "c"], "label": ["1", "2", None]})
+        write_columns(table, {"text": ["a", "b", "c"], "label": ["1", "2", None]})
     command = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
     assert main([*command, "--model", tiny_bert, *options]) != 0
     assert match in capsys.readouterr().err

@@ -8,14 +8,14 @@ from functools import partial
 import httpx
 import pytest
 
-from skactive._tables._reader import read_cells
-from skactive._tables._writer import write_table
 from skactive.cli import main
 from skactive.cli._label import name_command
 from skactive.labeling._address import find_page
 from skactive.project import Project, _project
 from skactive.project._ending import Progress, _measure
 from skactive.session import Estimate, read_manifest
+
+from .._tables._helpers import read_columns, write_columns
 
 GOOD = {"good": "worth seeing", "bad": ""}
 
@@ -25,7 +25,7 @@ def table(tmp_path):
     """A table of texts without any label."""
     texts = [f"a {['good', 'bad'][i % 2]} film {i}" for i in range(40)]
     columns = {"text": texts, "author": [f"author {i}" for i in range(40)]}
-    write_table(tmp_path / "films.csv", columns)
+    write_columns(tmp_path / "films.csv", columns)
     return tmp_path / "films.csv"
 
 
@@ -112,7 +112,7 @@ def test_what_the_first_screen_chooses_really_works(label, table, kind):
     status, shown, endings = label(begin)
     assert status == 0
     assert "the page asks for the classes" in shown.err
-    cells, _, _ = read_cells(table.with_name("films.labeled.csv"))
+    cells = read_columns(table.with_name("films.labeled.csv"))
     for text, said, source in zip(
         cells["text"], cells["label"], cells["label_source"], strict=True
     ):
@@ -184,7 +184,7 @@ def test_a_first_screen_that_is_wrong_is_said(label, table, arguments, message):
 def test_a_class_of_the_file_must_be_named(label, tmp_path):
     texts = [f"a good film {i}" for i in range(9)]
     labels = ["good", *[None] * 8]
-    write_table(tmp_path / "one.csv", {"text": texts, "label": labels})
+    write_columns(tmp_path / "one.csv", {"text": texts, "label": labels})
 
     def begin(post):
         assert post("state")["start"]["names"] == ["good"]

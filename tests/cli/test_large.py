@@ -8,12 +8,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from skactive._storage._text_file import TextFile
-from skactive._tables._writer import write_table
 from skactive.cli import main
 from skactive.features import PrecomputedFeatures
 from skactive.project._model import add_encoder
 from skactive.session import read_labels
 
+from .._tables._helpers import write_columns
 from ._helpers import override
 
 N_ROWS, N_GIVEN = 40, 6
@@ -41,7 +41,7 @@ def folder(columns, tmp_path, request):
     folder.mkdir()
     for part, rows in enumerate((slice(0, 15), slice(15, None))):
         cells = {name: values[rows] for name, values in columns.items()}
-        write_table(folder / f"part-{part}{request.param}", cells)
+        write_columns(folder / f"part-{part}{request.param}", cells)
     return folder
 
 
@@ -147,7 +147,7 @@ def test_the_saved_model_predicts_new_texts(encode, label, folder, columns, tmp_
 
 @pytest.mark.long
 def test_one_file_with_features_and_no_labels(encode, label, columns, tmp_path):
-    write_table(tmp_path / "notes.jsonl", {"text": columns["text"]})
+    write_columns(tmp_path / "notes.jsonl", {"text": columns["text"]})
     assert encode(tmp_path / "notes.jsonl", "--dtype", "float32") == 0
     features = PrecomputedFeatures(str(tmp_path / "features"))
     assert features.transform(columns["text"]).dtype == np.float32
@@ -216,7 +216,7 @@ def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     several = [["warm", "old"], ["cold"], [], ["warm"], None] * (N_ROWS // 5)
     numbers = [float(i) if i < 9 else None for i in range(N_ROWS)]
     table = {"text": columns["text"], "label": several, "size": numbers}
-    write_table(tmp_path / "notes.parquet", table)
+    write_columns(tmp_path / "notes.parquet", table)
     encode(tmp_path / "notes.parquet")
     status, shown = label(tmp_path / "notes.parquet", 0)
     assert status == 0, shown
@@ -262,12 +262,12 @@ def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
 def test_labels_of_some_files_count(encode, label, folder, columns):
     first = sorted(folder.iterdir())[0]
     n = 15
-    write_table(first, {"key": columns["key"][:n], "text": columns["text"][:n]})
+    write_columns(first, {"key": columns["key"][:n], "text": columns["text"][:n]})
     cells = {name: values[n:] for name, values in columns.items()}
     cells["label"] = [
         truth(text) if i < 4 else None for i, text in enumerate(cells["text"])
     ]
-    write_table(first.with_stem("part-1"), cells)
+    write_columns(first.with_stem("part-1"), cells)
     assert encode(folder) == 0
     status, shown = label(folder, 0)
     assert status == 0, shown
@@ -277,7 +277,7 @@ def test_labels_of_some_files_count(encode, label, folder, columns):
 
 def test_a_file_with_some_columns_of_labels_is_refused(encode, label, folder, columns):
     first = sorted(folder.iterdir())[0]
-    write_table(first, {"text": columns["text"][:15], "price": [1] * 15})
+    write_columns(first, {"text": columns["text"][:15], "price": [1] * 15})
     assert encode(folder) == 0
     status, shown = label(folder, 0, "--label", "price", "service")
     assert status == 1

@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import save
 from skactive._storage import _files
-from skactive._tables._reader import read_cells
-from skactive._tables._writer import write_table
 from skactive.cli import main
+
+from .._tables._helpers import read_columns, write_columns
 
 N_ROWS = 30
 TEXTS = [f"a {['good', 'bad'][i % 2]} film number {i}" for i in range(N_ROWS)]
@@ -30,7 +30,7 @@ RULES = {
 
 
 def _read(path):
-    columns, _, _ = read_cells(Path(path))
+    columns = read_columns(Path(path))
     return columns
 
 
@@ -41,7 +41,7 @@ def table(tmp_path, monkeypatch):
         name: [rule(x) if i < 4 else None for i, x in enumerate(TEXTS)]
         for name, rule in RULES.items()
     }
-    write_table(tmp_path / "t.csv", {"text": TEXTS, **given})
+    write_columns(tmp_path / "t.csv", {"text": TEXTS, **given})
     return tmp_path / "t.csv"
 
 
@@ -141,7 +141,7 @@ def test_two_codings_of_one_table(label, table, tiny_bert, tmp_path, capsys):
 def test_another_column_of_texts_is_named(label, table, capsys):
     label("category", 2)
     columns = _read(table)
-    write_table(table, {**columns, "id": [f"k{i}" for i in range(N_ROWS)]})
+    write_columns(table, {**columns, "id": [f"k{i}" for i in range(N_ROWS)]})
     assert main(["label", "t.csv", "--text", "id", "--label", "category"]) == 1
     error = "skactive: error: t.skactive was begun with --text text. Use that column, "
     assert capsys.readouterr().err == f"{error}or --folder NEW.\n"
@@ -182,7 +182,7 @@ def model(tmp_path, monkeypatch):
     about |= {"file": "t.csv", "label": ["sentiment"], "id": None, "separator": None}
     about["target"] = "single-label"
     (tmp_path / "t.skactive" / "project.json").write_text(json.dumps(about))
-    write_table(tmp_path / "new.csv", {"text": TEXTS[:3]})
+    write_columns(tmp_path / "new.csv", {"text": TEXTS[:3]})
     return tmp_path / "t.skactive" / "model"
 
 
@@ -200,7 +200,7 @@ def test_predictions_do_not_replace_the_table(model, tmp_path, capsys):
     assert (tmp_path / "new.csv").read_bytes() == before
     assert (tmp_path / "link.csv").is_symlink()
     (tmp_path / "parts").mkdir()
-    write_table(tmp_path / "parts" / "a.parquet", {"text": TEXTS[:3]})
+    write_columns(tmp_path / "parts" / "a.parquet", {"text": TEXTS[:3]})
     for out in ("parts/a.parquet", "parts/b.parquet"):
         assert _predict(model, "parts", "--out", out) == 1
         assert "argument --out: must be another file" in capsys.readouterr().err
@@ -217,7 +217,7 @@ def test_a_file_with_the_name_of_the_predictions_is_kept(
     model, tmp_path, capsys, source
 ):
     (tmp_path / "parts").mkdir()
-    write_table(tmp_path / "parts" / "a.parquet", {"text": TEXTS[:3]})
+    write_columns(tmp_path / "parts" / "a.parquet", {"text": TEXTS[:3]})
     suffix = ".csv" if source == "new.csv" else ".parquet"
     name = source.removesuffix(".csv") + ".predicted"
     out, kept = (tmp_path / f"{name}{x}{suffix}" for x in ("", ".1"))
@@ -231,13 +231,13 @@ def test_a_file_with_the_name_of_the_predictions_is_kept(
     table = (
         tmp_path / source if source == "new.csv" else tmp_path / source / "b.parquet"
     )
-    write_table(table, {"text": TEXTS[:5] if source == "new.csv" else TEXTS[3:5]})
+    write_columns(table, {"text": TEXTS[:5] if source == "new.csv" else TEXTS[3:5]})
     assert _predict(model, source) == 0
     assert capsys.readouterr().err == ""
     assert len(list(tmp_path.glob(f"{name}*"))) == 2
     # Without the record of a project, it cannot know.
     (model.parent / "project.json").unlink()
-    write_table(table, {"text": TEXTS[:4] if source == "new.csv" else TEXTS[3:4]})
+    write_columns(table, {"text": TEXTS[:4] if source == "new.csv" else TEXTS[3:4]})
     assert _predict(model, source) == 0
     assert f"{name}.2{suffix}" in capsys.readouterr().err
 
@@ -255,7 +255,7 @@ def test_the_labeled_table_is_not_replaced_by_predictions(model, tmp_path, capsy
 
 def test_columns_of_the_table_survive_the_predictions(model, tmp_path):
     table = {"text": TEXTS[:2], "prediction": ["rain", "sun"], "probability": ["1", ""]}
-    write_table(tmp_path / "new.csv", table)
+    write_columns(tmp_path / "new.csv", table)
     assert _predict(model, "new.csv") == 0
     out = _read("new.predicted.csv")
     assert list(out) == [*table, "skactive_prediction", "skactive_probability"]
@@ -293,7 +293,7 @@ def test_a_damaged_description_of_a_model_is_named(model, capsys, content):
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_files_of_a_large_table_are_no_more_readable_than_it(tiny_bert, tmp_path):
     table = tmp_path / "large.csv"
-    write_table(table, {"text": TEXTS[:4]})
+    write_columns(table, {"text": TEXTS[:4]})
     table.chmod(0o600)
     (tmp_path / "features.encoder.json").write_text("mine")
     command = ["encode", str(table), "--text", "text", "--model", tiny_bert]

@@ -349,7 +349,7 @@ def test_numbers(rows, tiny_bert, tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_scores_can_be_chosen_and_fractions_need_a_flag(rows, tmp_path, capsys):
+def test_scores_need_a_flag_and_hold_numbers(rows, tmp_path, capsys):
     path = tmp_path / "numbers.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -357,7 +357,8 @@ def test_scores_can_be_chosen_and_fractions_need_a_flag(rows, tmp_path, capsys):
         writer.writerows([text, i + 0.25] for i, (text, _) in enumerate(rows))
     command = ["simulate", str(path), *COLUMNS, "--folder", str(tmp_path / "out")]
     assert main(command) == 1
-    assert "Pass --regression to predict numbers" in last_error(capsys)
+    message = "different numbers of column 'label' are names of classes; only a regr"
+    assert message in capsys.readouterr().err
     path.write_text("text,label\na,x\nb,y\n")
     assert main(override(command, ["--regression"])) == 1
     assert "must hold numbers, got 'x'" in last_error(capsys)

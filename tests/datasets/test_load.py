@@ -20,9 +20,10 @@ def _write(path, content, encoding="utf-8"):
 def _write_table(path, columns):
     """Write the columns in the format of the suffix."""
     names, rows = list(columns), list(zip(*columns.values(), strict=True))
-    if path.suffix == ".csv":
+    if path.suffix in (".csv", ".tsv"):
+        delimiter = "," if path.suffix == ".csv" else "\t"
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([names, *rows])
+            csv.writer(file, delimiter=delimiter).writerows([names, *rows])
     elif path.suffix == ".jsonl":
         lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
         _write(path, "\n".join(lines))
@@ -84,7 +85,7 @@ def test_labels_of_csv_are_int_only_if_all_are_literals(tmp_path, cells, expecte
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 @pytest.mark.parametrize(
-    "labels", [[True, False, True], [0.5, 1.0, 2.5], ["1", "2", "3"]]
+    "labels", [[True, False, True], [5, 1, 2], ["1", "2", "3"], ["0.5", "1.0", "2"]]
 )
 def test_typed_labels_keep_their_type(tmp_path, suffix, labels):
     path = _write_table(tmp_path / f"t{suffix}", {"text": TEXTS, "label": labels})
@@ -123,13 +124,20 @@ def test_a_missing_file(tmp_path):
         load_table(tmp_path / "missing.csv", text="text")
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
-def test_an_infinite_label_is_refused(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "regression", "match"),
+    [
+        ("t.csv", True, "must hold numbers, got '1e999' at line 2"),
+        ("t.jsonl", True, "must hold numbers, got inf at line 1"),
+        ("t.jsonl", False, "labels of one type.*got inf at line 1"),
+    ],
+)
+def test_an_infinite_label_is_refused(tmp_path, name, regression, match):
     rows = {"t.csv": "text,n\nA,1e999\nB,1.5\n"}
     rows["t.jsonl"] = '{"text": "A", "n": 1e999}\n{"text": "B", "n": 1.5}\n'
     path = _write(tmp_path / name, rows[name])
-    with pytest.raises(ValueError, match=r"finite numbers, got inf at line [12]"):
-        load_table(path, text="text", label="n")
+    with pytest.raises(ValueError, match=match):
+        load_table(path, text="text", label="n", regression=regression)
 
 
 def test_a_folder(tmp_path):
@@ -146,11 +154,11 @@ def test_an_unknown_suffix(tmp_path):
 
 def test_an_unknown_column(tmp_path, suffix):
     path = _write_table(tmp_path / f"t{suffix}", {"Text": TEXTS, "label": [0, 1, 0]})
-    match = "no column 'text'. Did you mean 'Text'. Its columns: 'Text', 'label'"
+    match = "no column 'labels'. Did you mean 'label'. Its columns: 'Text', 'label'"
     with pytest.raises(ValueError, match=match):
-        load_table(path, text="text")
-    with pytest.raises(ValueError, match=r"no column 'labels'. Did you mean 'label'"):
         load_table(path, text="Text", label="labels")
+    with pytest.warns(UserWarning, match="the column 'Text' is read as 'text'"):
+        assert load_table(path, text="text").data == TEXTS
 
 
 def test_a_column_that_is_there_twice(tmp_path):
@@ -202,64 +210,116 @@ def test_a_json_line_that_is_no_object(tmp_path):
         load_table(path, text="text")
 
 
-def test_missing_values_in_csv_are_reported_by_line(tmp_path):
-    path = _write(tmp_path / "t.csv", "text,label\na,1\n,2\nc,\n")
-    with pytest.raises(ValueError, match=r"'text' .* no value at 1 of 3 rows: lines 3"):
-        load_table(path, text="text")
+@pytest.mark.parametrize("blank", ["", " ", "\u00a0\u200b", "\ufeff"])
+def test_rows_without_a_text_are_left_out_by_line(tmp_path, blank):
+    path = _write(tmp_path / "t.csv", f"text,label\na,1\n{blank},2\nc,3\n")
+    with pytest.warns(UserWarning, match="rows without a text are left out: line 3"):
+        X, y = load_table(path, text="text", label="label", return_X_y=True)
+    assert (X, y.tolist()) == (["a", "c"], [1, 3])
     path = _write(tmp_path / "t.csv", "text,label\na,1\nb,2\nc,\n")
-    with pytest.raises(
-        ValueError, match=r"'label' .* no value at 1 of 3 rows: lines 4"
-    ):
+    with pytest.raises(ValueError, match=r"'label' .* no value at 1 of 3 rows .* 4"):
         load_table(path, text="text", label="label")
-
-
-def test_missing_values_of_json_are_null_or_absent(tmp_path):
-    lines = ['{"text": "a"}', '{"text": null}', "{}", '{"text": ""}']
-    path = _write(tmp_path / "t.jsonl", "\n".join(lines))
-    with pytest.raises(ValueError, match=r"'text' .* 2 of 4 rows: lines 2, 3. Fill"):
+    path = _write(tmp_path / "t.csv", f"text,label\n{blank},1\n{blank},2\n")
+    with pytest.raises(ValueError, match=r"column 'text' of .* has no text"):
         load_table(path, text="text")
+
+
+def test_missing_values_of_json_are_null_nan_or_absent(tmp_path):
+    lines = ['{"text": "a"}', '{"text": null}', "{}", '{"text": ""}', '{"text": NaN}']
+    path = _write(tmp_path / "t.jsonl", "\n".join(lines))
+    with pytest.warns(UserWarning, match="left out: lines 2, 3, 4, 5"):
+        assert load_table(path, text="text").data == ["a"]
 
 
 def test_missing_values_in_parquet_are_reported_by_row(tmp_path):
     columns = {"text": TEXTS, "label": [1.0, None, float("nan")]}
     path = _write_table(tmp_path / "t.parquet", columns)
-    match = r"'label' .* 2 of 3 rows: rows \(counted from 0\) 1, 2"
+    match = r"'label' .* 2 of 3 rows .*: rows \(counted from 0\) 1, 2"
     with pytest.raises(ValueError, match=match):
         load_table(path, text="text", label="label")
 
 
 def test_many_missing_values_are_counted(tmp_path):
     path = _write(tmp_path / "t.jsonl", '{"text": "a"}\n' + "{}\n" * 9)
-    with pytest.raises(ValueError, match=r"lines 2, 3, 4, 5, 6 and 4 more"):
+    with pytest.warns(UserWarning, match="lines 2, 3, 4, 5, 6 and 4 more"):
         load_table(path, text="text")
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_a_text_column_without_texts(tmp_path, suffix):
     path = _write_table(tmp_path / f"t{suffix}", {"text": [1, 2], "label": [0, 1]})
-    with pytest.raises(ValueError, match=r"'text' .* must hold text, got int at"):
+    with pytest.raises(ValueError, match=r"'text' .* must hold text, got 1 at"):
         load_table(path, text="text")
 
 
-def test_labels_of_several_types(tmp_path):
-    rows = [{"text": "a", "label": 1}, {"text": "b", "label": "x"}]
-    path = _write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
-    match = "labels of one type, .*; got int, str, for example at line 2"
-    with pytest.raises(ValueError, match=match):
-        load_table(path, text="text", label="label")
+CODES = ["1.1", "1.10", "007.1", "7.1", "01", "1"]
 
 
-def test_whole_and_other_numbers_are_floats(tmp_path):
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_codes_stay_what_they_are(tmp_path, suffix):
+    columns = {"text": [f"case {i}" for i in range(6)], "code": CODES}
+    path = _write_table(tmp_path / f"t{suffix}", columns)
+    with pytest.warns(UserWarning, match="the classes '1.1' and '1.10' look the same"):
+        table = load_table(path, text="text", label="code")
+    assert table.target.tolist() == CODES
+    assert table.target_names == sorted(CODES)
+
+
+WIDE = "\N{FULLWIDTH DIGIT ONE}"
+
+
+@pytest.mark.parametrize("cell", ["01", "1.0", "+1", "-0", "1_0", WIDE, "1" * 30])
+def test_only_the_shortest_spelling_of_an_integer_is_one(tmp_path, cell):
+    path = _write(tmp_path / "t.csv", f"text,n\na,{cell}\nb,12\nc,-3\n")
+    assert load_table(path, text="text", label="n").target.tolist() == [
+        cell,
+        "12",
+        "-3",
+    ]
+
+
+def test_numbers_with_fractions_are_names_of_classes(tmp_path):
     rows = [{"text": "a", "label": 1}, {"text": "b", "label": 2.5}]
     path = _write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
-    _, target = load_table(path, text="text", label="label", return_X_y=True)
-    assert target.dtype == np.float64
-    assert target.tolist() == [1.0, 2.5]
+    options = {"text": "text", "label": "label", "return_X_y": True}
+    with pytest.warns(UserWarning, match="the numbers of column 'label' are names"):
+        assert load_table(path, **options)[1].tolist() == ["1", "2.5"]
+    target = load_table(path, **options, regression=True)[1]
+    assert (target.dtype, target.tolist()) == (np.float64, [1.0, 2.5])
+
+
+def test_a_regression_reads_numbers_in_every_spelling(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,n\na,1.5\nb,-2\nc,3e-1\nd, +07 \n")
+    options = {"text": "text", "label": "n", "regression": True}
+    with pytest.warns(UserWarning, match="1 labels of 'n' had spaces"):
+        table = load_table(path, **options)
+    assert (table.target.tolist(), table.target_names) == ([1.5, -2.0, 0.3, 7.0], None)
+    path = _write(tmp_path / "t.csv", "text;n\na;3,5\nb;4\n")
+    with pytest.raises(ValueError, match=r"got '3,5' at line 2. Write decimal points"):
+        load_table(path, **options)
+
+
+@pytest.mark.parametrize("other", ['"x"', "true", "2.5"])
+def test_a_number_among_the_labels_of_another_type(tmp_path, other):
+    lines = ['{"text": "a", "label": 1}', f'{{"text": "b", "label": {other}}}']
+    path = _write(tmp_path / "t.jsonl", "\n".join(lines))
+    options = {"text": "text", "label": "label"}
+    if other == "true":
+        with pytest.raises(ValueError, match=r"labels of one type.*got True at line 2"):
+            load_table(path, **options)
+        return
+    with pytest.warns(UserWarning, match="are names of classes, read as text"):
+        target = load_table(path, **options).target
+    assert target.tolist() == ["1", other.strip('"')]
+    lines.append('{"text": "c", "label": "1"}')
+    path = _write(path, "\n".join(lines))
+    with pytest.raises(ValueError, match=r"the text '1', the number at line 1. Write"):
+        load_table(path, **options)
 
 
 def test_text_that_is_not_utf8(tmp_path):
     path = _write(tmp_path / "t.csv", "text\nä\n", "latin1")
-    with pytest.raises(ValueError, match=r"not UTF-8 text \(byte 5\). Convert it"):
+    with pytest.raises(ValueError, match=r"not UTF-8 text \(byte 5\). In Excel"):
         load_table(path, text="text")
 
 
@@ -321,7 +381,7 @@ def test_a_column_without_any_label_cannot_be_dropped(tmp_path):
 
 def test_missing_labels_name_the_option(tmp_path):
     path = _write(tmp_path / "t.csv", "text,label\na,1\nb,\n")
-    with pytest.raises(ValueError, match=r"lines 3. .*missing_labels='drop' or 'keep'"):
+    with pytest.raises(ValueError, match=r"line 3. .*missing_labels='drop' or 'keep'"):
         load_table(path, text="text", label="label")
 
 
@@ -360,7 +420,8 @@ def test_unusable_excel_files(tmp_path):
     with pytest.raises(ValueError, match=r"t.xlsx' is damaged, or is not an Excel"):
         load_table(_write(tmp_path / "t.xlsx", "text"), text="text")
     book = openpyxl.Workbook()
-    book.active.append(["text", 7])
+    book.active.append([None, None])
+    book.active.append(["a", "b"])
     book.save(tmp_path / "t.xlsx")
     with pytest.raises(ValueError, match=r"the first row .*must hold the names"):
         load_table(tmp_path / "t.xlsx", text="text")
@@ -387,7 +448,7 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
 
 def test_labels_beyond_64_bits_are_refused(tmp_path):
     path = _write(tmp_path / "t.jsonl", '{"text": "a", "label": 1%s}' % ("0" * 25))
-    with pytest.raises(ValueError, match=r"at most 64 bits, got an int of 84 bits"):
+    with pytest.raises(ValueError, match=r"int of at most 64 bits; got 1000"):
         load_table(path, text="text", label="label")
 
 

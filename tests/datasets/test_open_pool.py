@@ -150,7 +150,7 @@ BAD_FILES = {
     "array": ("t.json", '[{"text": "a"}]\n', "line 1 .* a JSON object"),
     "empty": ("t.csv", "", "it has no header line"),
     "no rows": ("t.csv", "text,id\n", "holds no rows"),
-    "column": ("t.csv", "Text,id\na,1\n", "no column 'text'. Did you mean 'Text'"),
+    "column": ("t.csv", "texts,id\na,1\n", "no column 'text'. Did you mean 'texts'"),
     "suffix": ("t.txt", "text\na\n", "Unpack, convert or rename it"),
     "not Parquet": ("t.parquet", "text\na\n", "its content is not what its suffix"),
 }
@@ -198,7 +198,10 @@ def test_invalid_text_in_a_binary_file_is_refused(tmp_path):
 
 FOLDERS = {
     "nothing": ({}, "holds no file whose name ends in"),
-    "formats": ({"a.csv": "text\na\n", "b.tsv": "text\na\n"}, "files of one format"),
+    "formats": (
+        {"a.csv": "text\na\n", "b.jsonl": '{"text": "a"}'},
+        "files of one format",
+    ),
     "columns": ({"a.csv": "text\na\n", "b.csv": "body\na\n"}, "b.csv' has no column"),
     "types": (
         {"a.jsonl": '{"text":"a","id":1}', "b.jsonl": '{"text":"a","id":"x"}'},

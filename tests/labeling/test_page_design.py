@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from skactive._tables._writer import write_table
 from skactive.labeling._server import PAGE, LabelingServer
 from skactive.labeling._start import StartDesk
 from skactive.project import Project
 
+from .._tables._helpers import write_columns
 from ._helpers import TOKEN, Page, find_violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -244,7 +244,7 @@ def test_where_the_model_said_something_else(open_page):
 @pytest.fixture
 def start(window, tmp_path, monkeypatch):
     """The first screen over a table without labels; what it chose goes to `chosen`."""
-    write_table(tmp_path / "films.csv", {"text": [f"film {i}" for i in range(9)]})
+    write_columns(tmp_path / "films.csv", {"text": [f"film {i}" for i in range(9)]})
     project, chosen = Project(tmp_path / "films.csv", "text", "label"), []
 
     def refuse(project, kind, classes, n_labels):

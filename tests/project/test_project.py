@@ -19,11 +19,11 @@ from skactive import (
     make_text_classifier,
 )
 from skactive._storage._files import LockedError
-from skactive._tables._reader import read_cells
-from skactive._tables._writer import write_table
 from skactive.project import Project, ProjectSettings
 from skactive.project._model import Trainer
 from skactive.project._record import RECORD
+
+from .._tables._helpers import read_columns, write_columns
 
 COLUMNS = {
     "id": [f"k{i}" for i in range(12)],
@@ -38,7 +38,7 @@ COLUMNS = {
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_table(tmp_path / "t.csv", COLUMNS)
+    write_columns(tmp_path / "t.csv", COLUMNS)
     return tmp_path / "t.csv"
 
 
@@ -64,7 +64,7 @@ def begin(table):
 
 
 def _read(path):
-    columns, _, _ = read_cells(path)
+    columns = read_columns(path)
     return columns
 
 
@@ -126,7 +126,7 @@ def test_the_other_options_of_a_project_stay(begin, first, then, message):
 
 def test_tables_of_one_name_do_not_share_a_folder(begin, tmp_path):
     begin(answers=["good", "bad"])
-    write_table(tmp_path / "t.tsv", COLUMNS)
+    write_columns(tmp_path / "t.tsv", COLUMNS)
     message = r"^t.skactive belongs to t.csv. For t.tsv, add folder=NEW"
     with pytest.raises(ValueError, match=message):
         begin(file=tmp_path / "t.tsv")
@@ -181,7 +181,7 @@ def test_files_of_another_program_in_the_folder_are_refused(begin, tmp_path):
 def test_other_texts_are_refused_in_the_words_of_the_command(begin, tmp_path):
     begin(answers=["good", "bad"])
     columns = {**COLUMNS, "text": [f"new {i}" for i in range(12)]}
-    write_table(tmp_path / "t.csv", columns)
+    write_columns(tmp_path / "t.csv", columns)
     message = r"'.*t.csv' must hold the labeled texts of t.skactive .*, or use folder="
     with pytest.raises(ValueError, match=message) as error:
         begin()
@@ -289,7 +289,7 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
 
 def test_classes_that_are_added_describe_themselves(tmp_path):
     texts = ["a good day", "bad luck", "good", "bad", "so good"] * 3
-    write_table(tmp_path / "new.csv", {"text": texts, "label": [None] * 15})
+    write_columns(tmp_path / "new.csv", {"text": texts, "label": [None] * 15})
     project = Project(tmp_path / "new.csv", "text", "label")
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     project.open(ActiveLearner(model))

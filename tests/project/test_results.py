@@ -11,9 +11,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive._tables._reader import read_cells
-from skactive._tables._writer import write_table
 from skactive.project import Project
+
+from .._tables._helpers import read_columns, write_columns
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(12)]
 
@@ -25,7 +25,7 @@ def open_project(tmp_path):
 
     def open_project(labels, name="t.csv", texts=TEXTS, options=(), **more):
         cells = [*labels, *[None] * (len(texts) - len(labels))]
-        write_table(tmp_path / name, {"text": texts, "label": cells})
+        write_columns(tmp_path / name, {"text": texts, "label": cells})
         project = Project(tmp_path / name, "text", "label", **dict(options), **more)
         model = make_pipeline(TfidfVectorizer(), LogisticRegression())
         project.open(ActiveLearner(model, "random", random_state=0))
@@ -43,7 +43,7 @@ def open_columns(tmp_path):
     opened = []
 
     def open_columns(classes):
-        write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
+        write_columns(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
         opened.append(Project(tmp_path / "c.csv", "text", ["a"], classes=classes))
         model = OneVsRestClassifier(DummyClassifier())
         learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
@@ -56,9 +56,12 @@ def open_columns(tmp_path):
 def test_spaces_around_labels_are_removed_and_counted(open_project, tmp_path):
     project = open_project(["ironic", "ironic ", " not ironic", "not ironic", "  "])
     assert project.session.known_classes == ["ironic", "not ironic"]
-    assert "2 labels had spaces around them, which are removed" in project.messages
+    assert (
+        "2 labels of 'label' had spaces around them, which are removed"
+        in project.messages
+    )
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["label"][:5] == ["ironic", "ironic", "not ironic", "not ironic", None]
     assert out["label_source"][:5] == ["given"] * 4 + [None]
 
@@ -67,15 +70,18 @@ def test_spaces_around_the_names_in_lists_are_removed(open_project):
     labels = [["a", "b "], ["a"], ["b", " b"]]
     project = open_project(labels, "t.jsonl")
     assert list(project.given.values()) == [["a", "b"], ["a"], ["b"]]
-    assert "2 labels had spaces around them, which are removed" in project.messages
+    assert (
+        "2 labels of 'label' had spaces around them, which are removed"
+        in project.messages
+    )
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["label"][:3] == [["a", "b"], ["a"], ["b"]]
 
 
 def test_classes_that_differ_in_case_are_said(open_project):
     project = open_project(["ironic", "Ironic", "other"])
-    message = "the classes 'ironic' and 'Ironic' differ only in upper and lower case"
+    message = "the classes 'ironic' and 'Ironic' look the same"
     assert message in project.messages
 
 
@@ -117,7 +123,7 @@ def test_classes_that_a_person_types_are_numbers_where_classes_are(open_project)
     with pytest.raises(TypeError, match=r"all be of one kind .* got 'three'"):
         project.desk.add_class("three")
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["label"][:3] == [4, 2, 2]
 
 
@@ -134,13 +140,11 @@ def test_many_classes_with_one_text_each_are_named(open_project):
 
 
 def test_an_infinite_label_is_refused(open_project):
-    with pytest.raises(ValueError, match=r"finite numbers, got inf at line 2"):
+    with pytest.raises(ValueError, match=r"labels of one type.* got inf at line 2"):
         open_project([1.5, float("inf")], "t.jsonl")
 
 
 UNWRITABLE = [
-    ("t.tsv", "a\tb"),
-    ("t.tsv", "a\nb"),
     ("t.csv", "a\ud800"),
     ("t.parquet", "a\udfff"),
     ("t.xlsx", "a\x07"),
@@ -173,20 +177,19 @@ def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text)
 @pytest.mark.parametrize(("name", "text"), UNWRITABLE)
 def test_what_is_refused_could_not_be_written(tmp_path, name, text):
     with pytest.raises(ValueError, match=r"cannot hold|half of a"):
-        write_table(tmp_path / name, {"label": [text]})
+        write_columns(tmp_path / name, {"label": [text]})
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.xlsx"])
 def test_other_names_are_written_as_they_are(open_project, name):
-    names = ["é 漢", 'a "b", c', "d;e|f", "\N{PILE OF POO}", " =1", "x" * 99]
-    if name != "t.tsv":
-        names += ["a\tb", "a\nb"]
+    names = ["é 漢", 'a "b", c', "d;e|f", "\N{PILE OF POO}", "x" * 99]
+    names += ["a\tb", "a\nb"]
     project = open_project([], name, classes=names)
     for id, label in enumerate(names):
         project.desk.answer(id, label, "tab", label)
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["label"][: len(names)] == out["annotator"][: len(names)] == names
 
 
@@ -216,7 +219,7 @@ def test_flags_notes_and_skips_are_columns(open_project):
     desk.skip(0, "tab")  # a text with a label of the file
     model = project.session.learner
     assert project.write(model) == {"given": 1, "person": 1, "model": 9, "skipped": 2}
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert list(out)[-2:] == ["flag", "note"]
     assert out["flag"] == [str(row == 1) for row in range(13)]
     assert out["note"] == [None, None, "'=unclear", *[None] * 10]
@@ -232,9 +235,9 @@ def test_a_note_can_have_several_lines(open_project, name):
     project = open_project([], name, classes=["p", "n"])
     project.desk.note(1, "first\n\tsecond")
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert project.output.name == f"t.labeled.{name[2:]}"
-    assert out["note"][1] == ("first second" if name == "t.tsv" else "first\n\tsecond")
+    assert out["note"][1] == "first\n\tsecond"
 
 
 def test_a_model_can_know_a_former_name_of_a_class(open_project):
@@ -246,7 +249,7 @@ def test_a_model_can_know_a_former_name_of_a_class(open_project):
         model.fit([[0], [0]], [[1, 1], [1, 1]])
     project.texts = [[0]] * len(TEXTS)
     project.write(model, ["b", "a"])
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["prediction"][5] == "a|b"
 
 
@@ -260,7 +263,7 @@ def test_labels_of_the_file_have_the_present_names(
     project = open_project(["sport", given, "news"], options=options)
     project.session.rename_class("sprot", "sport")  # merged
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["label"][:3] == ["sport", expected, "news"]
     _, trained_on, _ = project._find_labeled()
     several = [["sport"], ["sport"], ["news"]]
@@ -273,7 +276,7 @@ def test_a_class_can_be_named_like_a_column(open_columns, name):
     project.desk.answer(4, [name], "tab")
     project.desk.note(5, "unclear")
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert (out["a"][4], out[name][4]) == ("0", "1")
     assert out["skactive_note" if name == "note" else "note"][5] == "unclear"
 
@@ -283,7 +286,7 @@ def test_classes_with_the_new_name_of_another_have_their_own_columns(open_column
     project.desk.answer(4, ["text"], "tab")
     project.desk.answer(5, ["skactive_text"], "tab")
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["skactive_text"][4:6] == ["0", "1"]
     assert out["skactive_skactive_text"][4:6] == ["1", "0"]
     assert out["text"] == TEXTS
@@ -296,7 +299,7 @@ def test_names_in_a_cell_have_the_order_of_the_file(open_project):
     project.desk.answer(5, ["service", "price", "food"], "tab")
     project.desk.answer(6, ["food", "price"], "tab")
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["label"][:3] == labels
     assert out["label"][5:7] == ["food|price|service", "food|price"]
 
@@ -305,7 +308,7 @@ def test_a_class_that_is_a_formula_is_no_header(open_columns):
     project = open_columns(["a", "=1+1"])
     project.desk.answer(4, ["=1+1"], "tab")
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["'=1+1"][4] == "1"
     assert "=1+1" not in out
 
@@ -320,7 +323,7 @@ def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
     assert f"{project.output.stem}{project.file_.suffix} is not written" in " ".join(
         project.messages
     )
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert (out["label"][4], out["annotator"][4]) == ("p", "a\tb\x07\ud800")
 
 
@@ -329,13 +332,13 @@ def test_a_long_note_does_not_cost_the_labels_in_excel(open_project):
     project.desk.answer(4, "p", "tab")
     project.desk.note(4, "x" * 40000)
     project.write()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert project.output.name == "t.labeled.jsonl"
     assert (out["label"][4], len(out["note"][4])) == ("p", 40000)
 
 
 def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
-    write_table(
+    write_columns(
         tmp_path / "d.xlsx", {"text": TEXTS, "day": [date(2026, 1, 2)] * len(TEXTS)}
     )
     project = Project(tmp_path / "d.xlsx", "text", "label", classes=["p", "n"])
@@ -343,5 +346,5 @@ def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
     project.session.note(4, "\x07")
     project.write()
     project.close()
-    out, _, _ = read_cells(project.output)
+    out = read_columns(project.output)
     assert out["day"][0].startswith("2026-01-02")

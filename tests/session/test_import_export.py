@@ -129,7 +129,7 @@ def test_labels_of_another_kind_are_refused(open_texts, tmp_path):
     session.tell("a", 1, unasked=True)
     (tmp_path / "other.csv").write_text("id,label\nb,pos\n")
     with pytest.raises(
-        ValueError, match=r"label 'pos', and the .* of the kind 'number'"
+        ValueError, match=r"label 'pos', and the .* of the kind 'integer'"
     ):
         session.import_labels(tmp_path / "other.csv")
     (tmp_path / "other.jsonl").write_text('{"id": "b", "label": "pos"}\n')
@@ -365,7 +365,12 @@ def test_a_text_that_begins_with_an_apostrophe_is_found(open_texts, tmp_path):
 
 @pytest.mark.parametrize(
     "labels",
-    [[0.5, -1.25, 3e-7], [1, -2, 30], [True, False, True], [[0, 1], [1, 0], [1, 1]]],
+    [
+        ["1.1", "1.10", "007.1"],
+        [1, -2, 30],
+        [True, False, True],
+        [[0, 1], [1, 0], [1, 1]],
+    ],
 )
 def test_labels_of_a_csv_get_their_types_back_by_their_looks(
     open_texts, tmp_path, labels

@@ -59,7 +59,9 @@ const unread = (text, read) => {  // what the encoder does not read is marked
   const place = Array.from(text).slice(0, read).join("").length;  // read counts characters, not UTF-16 units
   return [text.slice(0, place), h("span", { class: "unread", title: "The model does not read this part." }, text.slice(place))];
 };
-const parseClasses = (text) => new Map(text.split("\n").flatMap((line) => {  // "name: description", or names with commas
+const parseClasses = (text, known = []) => new Map(text.split("\n").flatMap((line) => {  // "name: description", or names with commas
+  const whole = known.filter((name) => `${line.trim()}: `.startsWith(`${name}: `)).sort((a, b) => b.length - a.length)[0];
+  if (whole !== undefined) return [[whole, line.trim().slice(whole.length + 1).trim()]];  // a name of the table, with its colons and commas
   const [, name, about] = line.match(/^([^:]+):\s(.*)$/) ?? [];
   return name === undefined ? line.split(",").map((part) => [part.trim(), ""]) : [[name.trim(), about.trim()]];
 }).filter(([name]) => name));
@@ -826,7 +828,7 @@ class Labeling {
     if (like) return `There is already a class ${say(like.name)}.`;
     return this.change("add_class", { name }, `Added the class ${text.trim()}.`);
   }
-  get typed() { return parseClasses(this.ui.start.querySelector("textarea").value); }
+  get typed() { return parseClasses(this.ui.start.querySelector("textarea").value, this.state.start?.names); }
   get kind() { return this.ui.start.querySelector("input[type=radio]:checked")?.value ?? this.state.target; }
   async begin() {  // with at least two classes
     const { typed, kind } = this, known = this.state.classes.map(({ name }) => say(name)), asks = Boolean(this.state.start);
@@ -843,7 +845,7 @@ class Labeling {
   onStartKey(event) {  // Enter starts after commas, or on an empty line
     const { value, selectionStart: end, form } = event.target;
     const onLine = value.slice(0, end).split("\n").pop().trim();
-    if (event.key !== "Enter" || event.shiftKey || (onLine && (value.trim().includes("\n") || parseClasses(value).size < 2))) return;
+    if (event.key !== "Enter" || event.shiftKey || (onLine && (value.trim().includes("\n") || this.typed.size < 2))) return;
     event.preventDefault();
     form.requestSubmit();
   }
