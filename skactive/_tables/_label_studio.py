@@ -17,7 +17,22 @@ def read_values(result, key):
     for region in result or ():
         value = region.get("value")
         if isinstance(value, dict) and key in value and "start" not in value:
-            values = [value[key]] if isinstance(value[key], str) else value[key]
+            values = value[key] if isinstance(value[key], list) else [value[key]]
             last = [x[-1] if isinstance(x, list) and x else x for x in values]
             found.setdefault(region.get("from_name"), []).extend(last)
+    return found
+
+
+def read_questions(result):
+    """Return the answers in a `result` of Label Studio, dict of control to list.
+
+    What is no class and no number, or is about a region, is None.
+    """
+    is_part = {True: " of a part of the text", False: ""}
+    found = {
+        f"{region.get('from_name')}{is_part['start' in region['value']]}": None
+        for region in result
+    }
+    for key in ("choices", "taxonomy", "rating", "number"):
+        found |= read_values(result, key)
     return found

@@ -1,0 +1,320 @@
+"""Answers in files of Label Studio, Prodigy, Argilla and doccano."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from .._storage._fingerprint import hash_item
+from .._tables._formats import is_untyped, read_records
+from .._tables._reader import list_columns, read_cells
+from .._utils._format import warn_caller
+from .._utils._sklearn import check_option
+from ._formats import (
+    FORMATS,
+    ID,
+    NO_ANSWER,
+    Item,
+    SourceAnswer,
+    keep_latest,
+    list_names,
+)
+
+# What is listed without a warning, as is NO_ANSWER.
+OTHER, LATER = "not asked: ", "replaced by a later answer"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an import looks for.
+
+    `names` are the fields of the texts, `several` says whether an item can have several
+    classes, and `classes` holds the names of those of the session, or nothing.
+    """
+
+    names: list
+    question: str
+    several: bool
+    classes: list
+
+
+def read_format(path, format, wanted):
+    """Return the items of a file as a list of Item, one for each record."""
+    check_option("format", format, tuple(FORMATS))
+    if not path.is_file():
+        raise FileNotFoundError(f"'path' must be a file, got {str(path)!r}.")
+    try:
+        records = list(_split(path))
+    except UnicodeDecodeError as exc:
+        raise ValueError(
+            f"{str(path)!r} must be UTF-8 text, got byte {exc.start} of another "
+            "encoding. Convert it, or unpack it if it is a ZIP archive."
+        ) from exc
+    if not records:
+        raise ValueError(f"{str(path)!r} must hold records, got none. Export it again.")
+    form = FORMATS[format]
+    items = [_read(record, form, wanted, where) for where, record in records]
+    wanted = replace(wanted, question=_find_question(items, wanted.question))
+    return _join_judgments([_choose(item, form, wanted) for item in items], wanted)
+
+
+def find_format(path):
+    """Return the program whose fields the first record of a file has, or None."""
+    with suppress(ValueError, OSError):
+        is_json = path.suffix.lower() == ".json"
+        fields = next(_split(path))[1] if is_json else list_columns(path)
+        for name, form in FORMATS.items():
+            if _find_shape(fields, form) is not None:
+                return name
+    return None
+
+
+def _find_shape(fields, form):
+    """Return how a record with some fields differs, None if it is of no shape."""
+    shapes = (changes for names, changes in form.shapes if set(names) <= set(fields))
+    return next(shapes, None)
+
+
+def tell_left_out(items, path):
+    """Return the places of what is no answer, dict by reason; warn of some reasons."""
+    places = {}
+    for reason, where in (x for item in items for x in item.left_out):
+        places.setdefault(reason, []).append(where)
+    told = [
+        f"{len(where)} {reason} ({where[0]}{', ...' * (len(where) > 1)})"
+        for reason, where in places.items()
+        if not reason.startswith((NO_ANSWER, OTHER, LATER))
+    ]
+    if told:
+        warn_caller(
+            f"{str(path)!r} has answers that are no labels, which `left_out` of the "
+            f"result lists: {'; '.join(told)}. Label these items here."
+        )
+    return places
+
+
+def _split(path):
+    """Yield the place and the content of each record."""
+    name, records = repr(str(path)), None
+    if is_untyped(path):
+        columns, lines, _ = read_cells(path)
+        if next(iter(columns)).startswith('"'):
+            raise ValueError(f"{name} must have no quotes around fields. Name it .csv.")
+        for line, row in zip(lines, zip(*columns.values(), strict=True), strict=True):
+            yield f"line {line} of {name}", dict(zip(columns, row, strict=True))
+        return
+    with path.open(encoding="utf-8-sig") as file:
+        is_list = file.read(100).lstrip().startswith("[")
+    if not is_list:
+        for line, record, _ in read_records(path):
+            yield f"line {line} of {name}", record
+        return
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise ValueError(
+            f"{name} must be a JSON list, got {text[:40]!r} ({exc}). Export it again."
+        ) from exc
+    for number, record in enumerate(records, 1):
+        where = f"record {number} of {name}"
+        yield where, _check(record, dict, where, "must be an object")
+
+
+def _read(record, form, wanted, where):
+    """Return a record as an Item, whose labels are dicts of question to value."""
+    form = replace(form, **_find_shape(record, form) or {})
+    fields = _take(record, form.texts, dict, where) if form.texts else record
+    aside = _take(record, form.about, dict, where, {}) if form.about else record
+    inside = f"{form.texts!r} in {where}" if form.texts else where
+    # Some versions of doccano write "data".
+    fields = {"text": fields.get("data"), **fields}
+    texts = tuple(_take(fields, name, str, inside) for name in wanted.names)
+    text = texts[0] if len(texts) == 1 else texts
+    answers, places = [record], [where]
+    if form.answers:
+        answers = record.get(form.answers) or []
+        if isinstance(answers, dict):
+            answers = [
+                {**x, "value": {name: x.get("value")}}
+                for name in answers
+                for x in _take(answers, name, list, where)
+            ]
+        _check(answers, list, where, f"must have {form.answers!r}, a list")
+        kind = form.answers.removesuffix("s")
+        places = [f"{kind} {i} of {where}" for i in range(1, len(answers) + 1)]
+    answers = [
+        _read_answer(answer, form, wanted, place)
+        for answer, place in zip(answers, places, strict=True)
+    ]
+    people = aside.get(form.names) or ()
+    if len(people) == len(answers):
+        answers = [
+            x if isinstance(x, str) else replace(x, annotator=person or None)
+            for x, person in zip(answers, people, strict=True)
+        ]
+    read = list(zip(answers, places, strict=True))
+    left_out = [(reason, place) for reason, place in read if isinstance(reason, str)]
+    left_out += [("draft", where) for _ in record.get("drafts") or ()]
+    skips = [SourceAnswer(None, x or None) for x in aside.get(form.skips) or ()]
+    answers = [x for x in answers if not isinstance(x, str)] + skips
+    left_out = left_out if answers or left_out else [(NO_ANSWER, where)]
+    content = hash_item(text)
+    return Item(aside.get(ID), text, tuple(answers), content, tuple(left_out))
+
+
+def _read_answer(answer, form, wanted, where):
+    """Return an answer as a SourceAnswer, or why there is none."""
+    _check(answer, dict, where, "must be an object")
+    state = _first(answer, form.states)
+    if state not in list(form.meanings):
+        expected = ", ".join(repr(x) for x in form.meanings if x is not None)
+        raise ValueError(
+            f"{where} must have {form.states[0]!r}, one of {expected}, got "
+            f"{state!r:.60}. Export it again."
+        )
+    meaning, person = form.meanings[state], _read_person(answer, where, form)
+    if meaning is False:
+        return person
+    value = _first(answer, [name.format(wanted.question) for name in form.labels])
+    if meaning is not True:
+        return NO_ANSWER if value is None else meaning
+    try:
+        named = form.read(value, answer, wanted)
+    except (TypeError, KeyError, AttributeError) as exc:
+        raise ValueError(
+            f"{where} must be an answer in the form of the program, got {value!r:.60} "
+            f"({exc}). Export it again."
+        ) from exc
+    return named if isinstance(named, str) else replace(person, label=named)
+
+
+def _read_person(answer, where, form):
+    """Return who answered, when and how quickly, as a SourceAnswer without label."""
+    person = _first(answer, (*form.people, "annotator", "annotation_agent"))
+    if isinstance(person, dict):
+        person = person.get("email") or person.get("id")
+    time, seconds = _first(answer, form.times), answer.get(form.seconds)
+    with suppress(ValueError):
+        seconds = float(seconds) if isinstance(seconds, str) else seconds
+    return SourceAnswer(
+        None, str(person) if person else None, str(time or ""), seconds, where
+    )
+
+
+def _first(record, names):
+    """Return the first value that a record has under one of several names, or None."""
+    values = (record.get(name) for name in names)
+    return next((value for value in values if value is not None), None)
+
+
+def _find_question(items, label):
+    """Return `label` if it has answers with classes, or the only question that has."""
+    given = [x for item in items for x in item.answers if x.label]
+    found = {name for x in given for name in x.label if x.label[name] is not None}
+    if label in found or None in found or not given:
+        return label
+    if len(found) > 1 or not found or label != "label":
+        asked = sorted(found or {name for x in given for name in x.label})
+        raise ValueError(
+            f"{given[0].where} must answer the question {label!r} with classes, got "
+            f"answers to {', '.join(map(repr, asked))}. Name a question with label=."
+        )
+    return found.pop()
+
+
+def _choose(item, form, wanted):
+    """Return an Item with the answers to one question."""
+    answers, left_out = [], list(item.left_out)
+    for answer in item.answers:
+        if answer.label is None:
+            answers.append(answer)
+            continue
+        others = answer.label.keys() - {None, wanted.question}
+        left_out += [(f"{OTHER}{name}", answer.where) for name in sorted(others)]
+        value = answer.label.get(None, answer.label.get(wanted.question))
+        is_blank = form.has_blanks and wanted.question not in answer.label
+        if value is None and others and not is_blank:
+            continue
+        if not isinstance(value, tuple | type(None)) or is_blank:
+            value = _read_choice(list_names(value), answer.where, wanted.several)
+        if value is None:
+            left_out.append(("without a class", answer.where))
+        else:
+            answers.append(replace(answer, label=value))
+    latest = keep_latest(answers) if form.times else answers
+    left_out += [(LATER, x.where) for x in answers if x not in latest]
+    return replace(item, answers=tuple(latest), left_out=tuple(left_out))
+
+
+def _join_judgments(items, wanted):
+    """Return items in which yes and no to single classes are labels.
+
+    A no is the other one of two classes. Where an item can have several, the judgments
+    of a person are a label if there is one of each class.
+    """
+    groups, labels, reasons = {}, {}, {}
+    for item in items:
+        for x in item.answers:
+            if isinstance(x.label, tuple):
+                key = repr(item.id), item.content, x.annotator
+                groups.setdefault(key, []).append(x)
+    judged = {x.label[0] for group in groups.values() for x in group}
+    known = set(wanted.classes) or judged
+    for group in groups.values():
+        group.sort(key=lambda x: not x.label[1])
+        yes = list(
+            dict.fromkeys(name for name, is_yes in (x.label for x in group) if is_yes)
+        )
+        no = {name for name, is_yes in (x.label for x in group) if not is_yes}
+        found, reason = (
+            yes,
+            f"reject of {min(no, default='')!r}, not one of two classes=",
+        )
+        if no & set(yes):
+            found, reason = [], f"yes and no to {min(no & set(yes))!r}"
+        elif wanted.several:
+            found = [yes] if known <= no | set(yes) else []
+            reason = f"yes or no to some of {len(known)} classes, not to all"
+        elif not yes and len(wanted.classes) == 2:
+            found = list(known - no)[:1]
+        labels |= {x.where: label for x, label in zip(group, found, strict=False)}
+        reasons |= {} if found else {x.where: reason for x in group}
+    joined = []
+    for item in items:
+        answers = tuple(
+            replace(x, label=labels.get(x.where, x.label))
+            for x in item.answers
+            if x.where in labels or not isinstance(x.label, tuple)
+        )
+        more = ((reasons[x.where], x.where) for x in item.answers if x.where in reasons)
+        joined.append(replace(item, answers=answers, left_out=(*item.left_out, *more)))
+    return joined
+
+
+def _read_choice(labels, where, several):
+    """Return the one label of a list, None if it is empty; or the list if `several`."""
+    if several:
+        for name in labels:
+            _check(name, str, where, "must have names of classes")
+        return list(dict.fromkeys(labels))
+    if len(labels) > 1:
+        raise ValueError(
+            f"{where} must have one label, got {labels!r:.60}. Open the session "
+            "with multi_label=True for several."
+        )
+    expected = "must have a label of text or a number"
+    return _check(labels[0], str | int | float, where, expected) if labels else None
+
+
+def _take(record, key, kind, where, default=None):
+    """Return the checked value of a key; without a default it must be there."""
+    if default is not None and record.get(key) is None:
+        return default
+    what = {list: "a list", dict: "an object", str: "a text"}[kind]
+    return _check(record.get(key), kind, where, f"must have {key!r}, {what}")
+
+
+def _check(value, kind, where, expected):
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{where} {expected}, got {value!r:.60}. Export it again.")
+    return value
