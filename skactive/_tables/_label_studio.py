@@ -1,5 +1,7 @@
 """The `result` of an annotation or a prediction of Label Studio, read and written."""
 
+PART = " of a part of the text"
+
 
 def write_result(choices, name="label", to_name="text"):
     """Return the `result` of Label Studio for names of classes; empty without any."""
@@ -26,11 +28,11 @@ def read_values(result, key):
 def read_questions(result):
     """Return the answers in a `result` of Label Studio, dict of control to list.
 
-    What is no class and no number, or is about a region, is None.
+    What is no class and no number, or is about a region, is None; the name of a region
+    has `PART` at its end.
     """
-    is_part = {True: " of a part of the text", False: ""}
     found = {
-        f"{region.get('from_name')}{is_part['start' in region['value']]}": None
+        f"{region.get('from_name')}{PART if 'start' in region['value'] else ''}": None
         for region in result
     }
     for key in ("choices", "taxonomy", "rating", "number"):

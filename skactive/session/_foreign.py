@@ -3,9 +3,11 @@
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from .._storage._fingerprint import hash_item
 from .._tables._formats import is_untyped, read_records
+from .._tables._label_studio import PART
 from .._tables._reader import list_columns, read_cells
 from .._utils._format import warn_caller
 from .._utils._sklearn import check_option
@@ -54,14 +56,16 @@ def read_format(path, format, wanted):
     form = FORMATS[format]
     items = [_read(record, form, wanted, where) for where, record in records]
     wanted = replace(wanted, question=_find_question(items, wanted.question))
-    return _join_judgments([_choose(item, form, wanted) for item in items], wanted)
+    judged = _judge(items, wanted)
+    return [_choose(item, form, wanted, judged) for item in items]
 
 
 def find_format(path):
     """Return the program whose fields the first record of a file has, or None."""
     with suppress(ValueError, OSError):
         is_json = path.suffix.lower() == ".json"
-        fields = next(_split(path))[1] if is_json else list_columns(path)
+        _, first = next(_split(path), (None, {})) if is_json else (None, None)
+        fields = list_columns(path) if first is None else first
         for name, form in FORMATS.items():
             if _find_shape(fields, form) is not None:
                 return name
@@ -94,7 +98,7 @@ def tell_left_out(items, path):
 
 def _split(path):
     """Yield the place and the content of each record."""
-    name, records = repr(str(path)), None
+    name = repr(str(path))
     if is_untyped(path):
         columns, lines, _ = read_cells(path)
         if next(iter(columns)).startswith('"'):
@@ -135,7 +139,7 @@ def _read(record, form, wanted, where):
         answers = record.get(form.answers) or []
         if isinstance(answers, dict):
             answers = [
-                {**x, "value": {name: x.get("value")}}
+                {**_check(x, dict, where, "must have objects"), "value": {name: x}}
                 for name in answers
                 for x in _take(answers, name, list, where)
             ]
@@ -154,7 +158,7 @@ def _read(record, form, wanted, where):
         ]
     read = list(zip(answers, places, strict=True))
     left_out = [(reason, place) for reason, place in read if isinstance(reason, str)]
-    left_out += [("draft", where) for _ in record.get("drafts") or ()]
+    left_out += [("draft", where) for _ in list_names(record.get("drafts"))]
     skips = [SourceAnswer(None, x or None) for x in aside.get(form.skips) or ()]
     answers = [x for x in answers if not isinstance(x, str)] + skips
     left_out = left_out if answers or left_out else [(NO_ANSWER, where)]
@@ -222,54 +226,52 @@ def _find_question(items, label):
     return found.pop()
 
 
-def _choose(item, form, wanted):
+def _choose(item, form, wanted, judged):
     """Return an Item with the answers to one question."""
     answers, left_out = [], list(item.left_out)
+    asked = {wanted.question, wanted.question + PART}
     for answer in item.answers:
-        if answer.label is None:
+        named, reason = answer.label, "without a class"
+        if named is None:
             answers.append(answer)
             continue
-        others = answer.label.keys() - {None, wanted.question}
+        others = named.keys() - {None, wanted.question}
         left_out += [(f"{OTHER}{name}", answer.where) for name in sorted(others)]
-        value = answer.label.get(None, answer.label.get(wanted.question))
-        is_blank = form.has_blanks and wanted.question not in answer.label
-        if value is None and others and not is_blank:
-            continue
-        if not isinstance(value, tuple | type(None)) or is_blank:
+        value = named.get(None, named.get(wanted.question))
+        is_blank = form.has_blanks and asked.isdisjoint(named)
+        if isinstance(value, tuple):
+            value, reason = judged[answer.where]
+        elif value is not None or is_blank:
             value = _read_choice(list_names(value), answer.where, wanted.several)
-        if value is None:
-            left_out.append(("without a class", answer.where))
-        else:
+        elif others:
+            continue
+        if value is not None:
             answers.append(replace(answer, label=value))
+        elif reason:
+            left_out.append((reason, answer.where))
     latest = keep_latest(answers) if form.times else answers
     left_out += [(LATER, x.where) for x in answers if x not in latest]
     return replace(item, answers=tuple(latest), left_out=tuple(left_out))
 
 
-def _join_judgments(items, wanted):
-    """Return items in which yes and no to single classes are labels.
+def _judge(items, wanted):
+    """Return the label of each yes or no to a class, or why it has none, by place.
 
     A no is the other one of two classes. Where an item can have several, the judgments
     of a person are a label if there is one of each class.
     """
-    groups, labels, reasons = {}, {}, {}
+    groups, judged = {}, {}
     for item in items:
         for x in item.answers:
-            if isinstance(x.label, tuple):
+            if isinstance(value := (x.label or {}).get(None), tuple):
                 key = repr(item.id), item.content, x.annotator
-                groups.setdefault(key, []).append(x)
-    judged = {x.label[0] for group in groups.values() for x in group}
-    known = set(wanted.classes) or judged
+                groups.setdefault(key, []).append((*value, x.where))
+    known = set(wanted.classes) or {x[0] for group in groups.values() for x in group}
     for group in groups.values():
-        group.sort(key=lambda x: not x.label[1])
-        yes = list(
-            dict.fromkeys(name for name, is_yes in (x.label for x in group) if is_yes)
-        )
-        no = {name for name, is_yes in (x.label for x in group) if not is_yes}
-        found, reason = (
-            yes,
-            f"reject of {min(no, default='')!r}, not one of two classes=",
-        )
+        group.sort(key=lambda x: not x[1])
+        yes = list(dict.fromkeys(name for name, is_yes, _ in group if is_yes))
+        no = {name for name, is_yes, _ in group if not is_yes}
+        found, reason = yes, f"reject of {group[0][0]!r}, not one of two classes="
         if no & set(yes):
             found, reason = [], f"yes and no to {min(no & set(yes))!r}"
         elif wanted.several:
@@ -277,18 +279,9 @@ def _join_judgments(items, wanted):
             reason = f"yes or no to some of {len(known)} classes, not to all"
         elif not yes and len(wanted.classes) == 2:
             found = list(known - no)[:1]
-        labels |= {x.where: label for x, label in zip(group, found, strict=False)}
-        reasons |= {} if found else {x.where: reason for x in group}
-    joined = []
-    for item in items:
-        answers = tuple(
-            replace(x, label=labels.get(x.where, x.label))
-            for x in item.answers
-            if x.where in labels or not isinstance(x.label, tuple)
-        )
-        more = ((reasons[x.where], x.where) for x in item.answers if x.where in reasons)
-        joined.append(replace(item, answers=answers, left_out=(*item.left_out, *more)))
-    return joined
+        labels = zip_longest(group, found)
+        judged |= {x[2]: (label, None if found else reason) for x, label in labels}
+    return judged
 
 
 def _read_choice(labels, where, several):

@@ -163,9 +163,9 @@ def _complete_prodigy(record, item, classes):
 
 
 def _read_task(value, task, wanted):
-    view = task.get("_view_id")
     if task.get("accept") is None:
-        if view in (None, "classification", "blocks", "html") and value is not None:
+        view, judged = task.get("_view_id"), (None, "classification", "blocks", "html")
+        if view in judged and isinstance(value, str):
             return {None: (value, task["answer"] == "accept")}
         return {f"view {view}": None}
     if task["answer"] == "reject":
@@ -173,7 +173,8 @@ def _read_task(value, task, wanted):
     # The id of an option is the label, unless only its text is a class.
     texts = {option["id"]: option.get("text") for option in task.get("options") or ()}
     known = wanted.classes
-    return {None: [texts[x] if texts.get(x) in known else x for x in value]}
+    odd = {x for x in value if x not in known and texts.get(x) in known}
+    return {None: [texts[x] if x in odd else x for x in value]}
 
 
 def _complete_argilla(record, item, classes):

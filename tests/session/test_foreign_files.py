@@ -95,7 +95,7 @@ def test_prodigy_a_reject_of_one_of_many_classes_is_named(load, classes):
     with pytest.warns(UserWarning, match=r"1 reject of 'spam', .* \(line 2 of .*x\.js"):
         session, left_out = load(records, "prodigy", classes=classes)
     assert session.labels == {0: "spam", 2: "ham"}
-    assert left_out == {"reject of 'spam', not one of two classes": 1}
+    assert left_out == {"reject of 'spam', not one of two classes=": 1}
 
 
 def test_prodigy_a_yes_and_a_no_of_one_person_are_named(load):
@@ -133,7 +133,7 @@ def test_prodigy_choices_that_name_no_class_are_named(load):
         {**task, "text": "flood", "accept": ["a"], "answer": "accept"},
         {**task, "text": "lunch"},
     ]
-    with pytest.warns(UserWarning, match=r"1 without a class \(line 1.*1 rejected task"):
+    with pytest.warns(UserWarning, match=r"1 without a class \(line 1.*1 rejected "):
         session, left_out = load(records, "prodigy")
     assert session.labels == {2: "a"}
     assert left_out == {"without a class": 1, "rejected task": 1, "no answer": 1}
@@ -155,6 +155,9 @@ def test_prodigy_the_text_of_an_option_counts_if_it_is_the_class(load):
     options = [{"id": 1, "text": "good"}, {"id": 2, "text": "bad"}]
     task = {"options": options, "answer": "accept", "_view_id": "choice"}
     records = [{**task, "text": "flood", "accept": [2]}]
+    swapped = [{"id": "a", "text": "b"}, {"id": "b", "text": "a"}]
+    ids = [{**task, "options": swapped, "text": "flood", "accept": ["a"]}]
+    assert load(ids, "prodigy", classes=["a", "b"])[0].labels == {2: "a"}
     assert load(records, "prodigy", classes=["good", "bad"])[0].labels == {2: "bad"}
     assert load(records, "prodigy")[0].labels == {2: 2}
 
@@ -179,7 +182,9 @@ def test_label_studio_completions_of_old_versions_are_read(load):
     records = [
         {
             "data": {"text": text},
-            "completions": [{"result": [choice], "created_at": 160, "skipped": skipped}],
+            "completions": [
+                {"result": [choice], "created_at": 160, "skipped": skipped}
+            ],
         }
         for text, choice, skipped in (
             ("flood", result("choices", {"choices": ["a"]}, "label"), False),
@@ -239,7 +244,7 @@ def test_label_studio_an_answer_to_another_question_is_none(load):
     assert left_out["not asked: language"] == 2
     session, _ = load(records, "label-studio", label="kind", multi_label=True)
     assert session.labels == {2: ["a"], 3: []}
-    with pytest.raises(ValueError, match="'kinds' with classes, got .* 'kind', 'lang"):
+    with pytest.raises(ValueError, match=r"'kinds' with classes, got .* 'kind', 'la"):
         load(records, "label-studio", label="kinds")
 
 
@@ -272,7 +277,7 @@ def test_label_studio_rows_are_read(load, name):
 def test_label_studio_rows_with_other_columns_need_the_question(load):
     rating = json.dumps([{"rating": 4}])
     records = [row("flood", sentiment="a", source="tweets", stars=rating)]
-    with pytest.raises(ValueError, match="got answers to 'sentiment', 'source', 'stars'"):
+    with pytest.raises(ValueError, match="answers to 'sentiment', 'source', 'stars'"):
         load(records, "label-studio", "x.csv")
     session, _ = load(records, "label-studio", "x.csv", label="sentiment")
     assert session.labels == {2: "a"}
@@ -295,11 +300,11 @@ def test_label_studio_a_row_with_a_path_or_spans_is_named(load):
 
 def test_label_studio_tabs_are_found_in_csv_and_quotes_named_in_tsv(load, tmp_path):
     records = [row('a "quoted"\ttext', label="a"), row("flood", label="b")]
-    with pytest.raises(ValueError, match="must have no quotes around fields. Name it"):
+    with pytest.raises(ValueError, match=r"must have no quotes around fields\. Name"):
         load(records[1:], "label-studio", "x.tsv")
     (tmp_path / "x.tsv").rename(tmp_path / "y.csv")
     text = (tmp_path / "y.csv").read_text()
-    assert '\t' in text
+    assert "\t" in text
     session, _ = load(records[1:], "label-studio", "x.csv")
     session.import_labels(tmp_path / "y.csv", format="label-studio")
     assert session.labels == {2: "b"}
@@ -358,7 +363,7 @@ def test_argilla_feedback_records_are_read(load):
         "draft": 1,
         "no answer": 1,
     }
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="1 draft"):
         assert load(records, "argilla", label="stars")[0].labels == {0: 4}
 
 
@@ -377,7 +382,7 @@ def test_argilla_rankings_and_spans_are_no_classes(load):
 
 def test_argilla_flattened_records_are_refused(load):
     records = [{"text": "flood", "label.responses": ["a"], "label.suggestion": "b"}]
-    with pytest.raises(ValueError, match="must have 'fields', an object, got None. Ex"):
+    with pytest.raises(ValueError, match=r"must have 'fields', an object, got None\. "):
         load(records, "argilla")
 
 
@@ -391,13 +396,18 @@ def test_doccano_exports_of_classes_are_read(load, name, text):
     if name == "x.csv":
         labels = ["#".join(label) for label in labels]
     records = [
-        {"id": i, text: TEXTS[i], "label": label, "Comments": "" if name == "x.csv" else []}
+        {
+            "id": i,
+            text: TEXTS[i],
+            "label": label,
+            "Comments": "" if name == "x.csv" else [],
+        }
         for i, label in enumerate(labels)
     ]
     session, left_out = load(records, "doccano", name, multi_label=True)
     assert session.labels == {0: ["a"], 2: ["a", "b"]}
     assert left_out == {"no answer": 1}
-    with pytest.raises(ValueError, match="must have one label, got .* multi_label=True"):
+    with pytest.raises(ValueError, match=r"must have one label, .* multi_label=True"):
         load(records, "doccano", name)
 
 
@@ -413,7 +423,12 @@ def test_doccano_a_class_with_the_mark_between_classes_stays_whole(load):
 
 def test_doccano_other_tasks_are_named(load):
     spans = {"text": "flood", "label": [[0, 4, "A"]], "Comments": []}
-    related = {"text": "flood", "entities": [{"id": 1}], "relations": [], "Comments": []}
+    related = {
+        "text": "flood",
+        "entities": [{"id": 1}],
+        "relations": [],
+        "Comments": [],
+    }
     ids = {"text": "flood", "annotations": [{"label": 1, "user": 1}], "meta": {}}
     for record, name in ((spans, "spans"), (related, "entities"), (ids, "annotations")):
         with pytest.raises(ValueError, match=f"line 1 of .* got answers to '{name}'"):
