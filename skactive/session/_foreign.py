@@ -125,7 +125,7 @@ def _split(path):
 
 
 def _read(record, form, wanted, where):
-    """Return a record as an Item, whose labels are dicts of question to value."""
+    """Return a record as an Item; a label is a dict by question, or a reason."""
     form = replace(form, **_find_shape(record, form) or {})
     fields = _take(record, form.texts, dict, where) if form.texts else record
     aside = _take(record, form.about, dict, where, {}) if form.about else record
@@ -146,50 +146,46 @@ def _read(record, form, wanted, where):
         _check(answers, list, where, f"must have {form.answers!r}, a list")
         kind = form.answers.removesuffix("s")
         places = [f"{kind} {i} of {where}" for i in range(1, len(answers) + 1)]
-    answers = [
-        _read_answer(answer, form, wanted, place)
-        for answer, place in zip(answers, places, strict=True)
+    read = [
+        _read_answer(x, form, wanted, place)
+        for x, place in zip(answers, places, strict=True)
     ]
     people = aside.get(form.names) or ()
-    if len(people) == len(answers):
-        answers = [
-            x if isinstance(x, str) else replace(x, annotator=person or None)
-            for x, person in zip(answers, people, strict=True)
+    if len(people) == len(read):
+        read = [
+            replace(x, annotator=y or None) for x, y in zip(read, people, strict=True)
         ]
-    read = list(zip(answers, places, strict=True))
-    left_out = [(reason, place) for reason, place in read if isinstance(reason, str)]
-    left_out += [("draft", where) for _ in list_names(record.get("drafts"))]
-    skips = [SourceAnswer(None, x or None) for x in aside.get(form.skips) or ()]
-    answers = [x for x in answers if not isinstance(x, str)] + skips
-    left_out = left_out if answers or left_out else [(NO_ANSWER, where)]
-    content = hash_item(text)
-    return Item(aside.get(ID), text, tuple(answers), content, tuple(left_out))
+    read += [SourceAnswer("draft", None, where=where)] * bool(record.get("drafts"))
+    read += [
+        SourceAnswer(None, person or None) for person in aside.get(form.skips) or ()
+    ]
+    read = read or [SourceAnswer(NO_ANSWER, where=where)]
+    return Item(aside.get(ID), text, tuple(read), hash_item(text))
 
 
 def _read_answer(answer, form, wanted, where):
-    """Return an answer as a SourceAnswer, or why there is none."""
+    """Return an answer as a SourceAnswer; its label is as that of `_read`."""
     _check(answer, dict, where, "must be an object")
-    state = _first(answer, form.states)
+    state, person = _first(answer, form.states), _read_person(answer, where, form)
     if state not in list(form.meanings):
         expected = ", ".join(repr(x) for x in form.meanings if x is not None)
         raise ValueError(
             f"{where} must have {form.states[0]!r}, one of {expected}, got "
             f"{state!r:.60}. Export it again."
         )
-    meaning, person = form.meanings[state], _read_person(answer, where, form)
+    meaning = form.meanings[state]
     if meaning is False:
         return person
     value = _first(answer, [name.format(wanted.question) for name in form.labels])
     if meaning is not True:
-        return NO_ANSWER if value is None else meaning
+        return replace(person, label=NO_ANSWER if value is None else meaning)
     try:
-        named = form.read(value, answer, wanted)
+        return replace(person, label=form.read(value, answer, wanted))
     except (TypeError, KeyError, AttributeError) as exc:
         raise ValueError(
             f"{where} must be an answer in the form of the program, got {value!r:.60} "
             f"({exc}). Export it again."
         ) from exc
-    return named if isinstance(named, str) else replace(person, label=named)
 
 
 def _read_person(answer, where, form):
@@ -213,7 +209,8 @@ def _first(record, names):
 
 def _find_question(items, label):
     """Return `label` if it has answers with classes, or the only question that has."""
-    given = [x for item in items for x in item.answers if x.label]
+    given = [x for item in items for x in item.answers if isinstance(x.label, dict)]
+    given = [x for x in given if x.label]
     found = {name for x in given for name in x.label if x.label[name] is not None}
     if label in found or None in found or not given:
         return label
@@ -228,12 +225,13 @@ def _find_question(items, label):
 
 def _choose(item, form, wanted, judged):
     """Return an Item with the answers to one question."""
-    answers, left_out = [], list(item.left_out)
+    answers, left_out = [], []
     asked = {wanted.question, wanted.question + PART}
     for answer in item.answers:
         named, reason = answer.label, "without a class"
-        if named is None:
-            answers.append(answer)
+        if not isinstance(named, dict):
+            left_out += [] if named is None else [(named, answer.where)]
+            answers += [answer] if named is None else []
             continue
         others = named.keys() - {None, wanted.question}
         left_out += [(f"{OTHER}{name}", answer.where) for name in sorted(others)]
@@ -263,7 +261,8 @@ def _judge(items, wanted):
     groups, judged = {}, {}
     for item in items:
         for x in item.answers:
-            if isinstance(value := (x.label or {}).get(None), tuple):
+            value = x.label.get(None) if isinstance(x.label, dict) else None
+            if isinstance(value, tuple):
                 key = repr(item.id), item.content, x.annotator
                 groups.setdefault(key, []).append((*value, x.where))
     known = set(wanted.classes) or {x[0] for group in groups.values() for x in group}
