@@ -1,5 +1,7 @@
 """The `result` of an annotation or a prediction of Label Studio, read and written."""
 
+PART = " of a part of the text"
+
 
 def write_result(choices, name="label", to_name="text"):
     """Return the `result` of Label Studio for names of classes; empty without any."""
@@ -17,7 +19,22 @@ def read_values(result, key):
     for region in result or ():
         value = region.get("value")
         if isinstance(value, dict) and key in value and "start" not in value:
-            values = [value[key]] if isinstance(value[key], str) else value[key]
+            values = value[key] if isinstance(value[key], list) else [value[key]]
             last = [x[-1] if isinstance(x, list) and x else x for x in values]
             found.setdefault(region.get("from_name"), []).extend(last)
+    return found
+
+
+def read_questions(result):
+    """Return the answers in a `result` of Label Studio, dict of control to list.
+
+    What is no class and no number, or is about a region, is None; the name of a region
+    has `PART` at its end.
+    """
+    found = {
+        f"{region.get('from_name')}{PART if 'start' in region['value'] else ''}": None
+        for region in result
+    }
+    for key in ("choices", "taxonomy", "rating", "number"):
+        found |= read_values(result, key)
     return found

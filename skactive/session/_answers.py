@@ -57,7 +57,7 @@ class Answers:
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
         kind, state = self._vocabulary.kind_of_file(), self._state
-        answers, unknown = read_answers(
+        answers, unknown, left_out = read_answers(
             path, columns, state, kind, format, annotator, ignore_unknown
         )
         policy = "keep labels" if format is None else "keep answers"
@@ -75,6 +75,7 @@ class Answers:
             list(dict.fromkeys(difference.unchanged)),
             difference.conflicts,
             unknown,
+            left_out,
         )
 
     def sync(self, answers, source, notes, is_blind):

@@ -16,7 +16,8 @@ from .._tables._writer import unescape, write_table
 from .._utils._format import reprs
 from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
-from ._formats import Item, SourceAnswer, read_format
+from ._foreign import Wanted, find_format, read_format, tell_left_out
+from ._formats import Item, SourceAnswer, spell
 from ._manifest import read_contents
 from ._pool import assign_rows, is_id
 from ._state import read_session
@@ -39,12 +40,15 @@ class ImportedLabels:
         Items with another label, which they keep.
     unknown : list
         Ids of items that are not in the pool; their texts if there are no ids.
+    left_out : dict of reason to list of places
+        Lines or records of another program that are no answer, such as rejected tasks.
     """
 
     added: list[Any] = field(default_factory=list)
     unchanged: list[Any] = field(default_factory=list)
     conflicts: list[tuple[Any, Any, Any]] = field(default_factory=list)
     unknown: list[Any] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
 
 
 def export_table(path, what, state, predictions=None, more=None):
@@ -114,7 +118,7 @@ def _item_columns(pool, ids):
 
 
 def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
-    """Return the answers in a file, dict of id to list, and the unknown items.
+    """Return the answers in a file, dict of id to list; unknown items; what else is in.
 
     `columns` are the names of the columns of ids, labels and texts, and `annotator`
     stands for one that the file does not name. Raise a ValueError if an item is unknown
@@ -123,8 +127,13 @@ def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
     check_path("path", path)
     id, label, names = _check_columns(*columns)
     path, pool, read = Path(path).expanduser(), state.pool, None
+    if (seems := find_format(path)) not in (None, format):
+        raise ValueError(
+            f"'format' must be {seems!r} for {str(path)!r}, which has the fields of "
+            f"that program, got {format!r}."
+        )
     if format is not None:
-        items, read = _read_format(path, format, names, label, pool, kind)
+        items, read = _read_format(path, format, names, label, state, kind)
     elif path.is_dir():
         items = _read_session(path)
     else:
@@ -157,7 +166,8 @@ def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
             f"{str(path)!r} must give each item one label, got several for "
             f"{len(contradictory)}: {'; '.join(contradictory[:5])}. Keep one for each."
         )
-    return {id: list(own.values()) for id, own in answers_of.items()}, unknown
+    left_out = tell_left_out(items, path)
+    return {id: list(own.values()) for id, own in answers_of.items()}, unknown, left_out
 
 
 def _finish(item, annotator, read):
@@ -203,15 +213,16 @@ def _check_columns(id, label, text):
     return id, label, list(texts)
 
 
-def _read_format(path, format, names, label, pool, kind):
+def _read_format(path, format, names, label, state, kind):
     """Return the items of a file, and the function that converts labels or None."""
-    if pool.kind is None:
+    if state.pool.kind is None:
         raise ValueError(
             "'format' must be None for a pool without texts: items are found by their "
             "texts. Import a table."
         )
-    names = names or _TEXTS[pool.kind]
-    items = read_format(path, format, names, label, kind == "names")
+    names, classes = names or _TEXTS[state.pool.kind], map(spell, state.classes or ())
+    wanted = Wanted(names, label, kind == "names", list(classes))
+    items = read_format(path, format, wanted)
     cells = [
         x.label for item in items for x in item.answers if isinstance(x.label, str)
     ]

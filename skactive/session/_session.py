@@ -703,7 +703,8 @@ class LabelingSession:
 
         With `format`, the file is one of another program. Its annotators are kept, and
         an answer is compared with the answer of the same annotator. Items that a person
-        skipped there are skipped here; predictions and drafts are ignored.
+        skipped there are skipped here. `left_out` lists what is no answer, such as
+        drafts; predictions are ignored.
 
         Parameters
         ----------
@@ -726,20 +727,29 @@ class LabelingSession:
         ignore_unknown : bool, default=False
             Whether to ignore items that are not in the pool.
         format : {"label-studio", "prodigy", "argilla", "doccano"}, default=None
-            The program whose file it is; see `export`. Defaults to a table or session.
+            The program whose file it is. Defaults to a table or session. Label Studio:
+            JSON, JSON_MIN, CSV or TSV. Prodigy: JSONL of `db-out`. Argilla: JSON or
+            JSONL of records, feedback or version 1. doccano: JSONL, JSON or CSV.
 
         Returns
         -------
         imported : ImportedLabels
-            `added`, `unchanged` and `unknown` ids, and `conflicts`: (id, label in the
-            session, label in the file).
+            `added`, `unchanged` and `unknown` ids, `conflicts`: (id, label in the
+            session, label in the file), and `left_out`: dict of reason to places.
 
         Raises
         ------
         ValueError
             If an item is unknown or its text differs, an item has two labels in the
             file, its id in a CSV file matches two ids of the pool, or the file is
-            malformed: the error names the line or record. Nothing was then recorded.
+            malformed: the error names the line or record. If the file is of a program
+            that `format` does not name, or has no answers with classes. Nothing was
+            then recorded.
+
+        Warns
+        -----
+        UserWarning
+            If the file has drafts, rejected tasks or answers without a class.
 
         Notes
         -----
@@ -753,6 +763,13 @@ class LabelingSession:
         `bool` or lists, they are converted. Several choices are an answer of several
         classes, and none means that no class applies: open the session with
         ``multi_label=True`` to import such files.
+
+        The label of an option of Prodigy is its id, unless only its text is a class of
+        the session. A rejected label of Prodigy is the other one of two `classes`; with
+        several classes of an item, the judgments of one person are an answer if there
+        is one of each class. In CSV and JSON_MIN of Label Studio, `label` names the
+        column of the question. Ratings, numbers and the last name of a taxonomy are
+        labels.
         """
         check_bool("ignore_unknown", ignore_unknown)
         with self._core.recording() as answers:

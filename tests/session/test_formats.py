@@ -387,7 +387,7 @@ def test_one_of_several_questions_is_named(open_texts, write):
     with pytest.raises(
         ValueError,
         match=r"annotation 1 of record 1 of .*given.json' "
-        r"must answer the question 'label', got .* 'kind', 'language'",
+        r"must answer the question 'label' with classes, got .* 'kind', 'language'",
     ):
         session.import_labels(path, format="label-studio", text="review")
     session.import_labels(path, format="label-studio", text="review", label="language")
@@ -420,8 +420,8 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
 @pytest.mark.parametrize(
     ("format", "content", "match"),
     [
-        ("prodigy", '{"text": "flood"', r"line 1 of .* must be a JSON object, got"),
-        ("prodigy", "[1]", r"line 1 of .* must be an object, got \[1\]"),
+        ("prodigy", '{"text": "flood"', "line 1 of .* cannot be read as JSON"),
+        ("prodigy", "[1]", "record 1 of .* must be an object, got 1. Export it again"),
         (
             "prodigy",
             json.dumps(GOOD) + "\n\n" + json.dumps({**GOOD, "answer": "yes"}),
@@ -440,8 +440,9 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
             json.dumps(GOOD) + "\n" + json.dumps({**GOOD, "accept": ["x"]}),
             r"several for 1: line 1 of .*bad\.jsonl' and line 2 of .*bad\.jsonl'\. K",
         ),
-        ("label-studio", "{}", r"must hold a list of records, got \{\}"),
-        ("label-studio", "", "must be a JSON list, got ''"),
+        ("label-studio", "{}", "line 1 of .* must have 'data', an object, got None"),
+        ("label-studio", "[{]", r"must be a JSON list, got '\[\{\]'"),
+        ("label-studio", "", "must hold records, got none"),
         (
             "label-studio",
             '[{"text": "flood"}]',
@@ -450,7 +451,7 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
         (
             "label-studio",
             '[{"data": {"text": "flood"}, "annotations": [{"result": 3}]}]',
-            "annotation 1 of record 1 of .* must have 'result', a list, got 3",
+            "annotation 1 of record 1 of .* must be an answer in the form of the pro",
         ),
         (
             "label-studio",
@@ -464,7 +465,7 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
             "response 1 of record 1 of .* must have 'status', one of 'submitted',",
         ),
         ("doccano", '{"text": "flood", "label": ["a", "b"]}', "must have one label"),
-        ("doccano", '{"data": "flood", "label": ["a"]}', "must have 'text', a text"),
+        ("doccano", '{"review": "flood", "label": ["a"]}', "must have 'text', a text"),
     ],
 )
 def test_a_malformed_file_is_refused_whole(
