@@ -61,6 +61,7 @@ class TextFile:
         try:
             [record], _ = read_lines(path)
             sums = {name: record[name] for name in ("crc", *_SUMS)}
+            sums["left_out"] = record.get("left_out", [])  # not in older caches
         except FileNotFoundError:
             self._map  # noqa: B018, raises the error for a file that is gone
             raise
@@ -99,6 +100,11 @@ class TextFile:
     def n(self):
         """Number of texts."""
         return int(self._starts[-1])
+
+    @property
+    def left_out(self):
+        """Rows of the table that are not in the file, as they have no text."""
+        return self._sums["left_out"]
 
     @property
     def source(self):
@@ -214,13 +220,13 @@ class PoolWriter:
     """Write the Arrow file of a pool, and its hashes and checksums next to it.
 
     `names` are the columns' names: "text", or "first" and "second", and perhaps "id".
-    `source` is text that says what is read.
+    `source` is text that says what is read, and `left_out` are rows without a text.
     """
 
     def __init__(self, path, schema, source):
         import pyarrow as pa
 
-        self.n = 0
+        self.n, self.left_out = 0, []
         self._n_texts = sum(name != "id" for name in schema.names)
         self._schema = schema.with_metadata({"source": source})
         self._waiting = []
@@ -295,7 +301,7 @@ class PoolWriter:
                 file.flush()
                 os.fsync(file.fileno())
             with LineWriter(sums_path(self._path), checksums=True) as sums:
-                sums.write(self._sums)
+                sums.write({**self._sums, "left_out": self.left_out})
         finally:
             self.abort()
 

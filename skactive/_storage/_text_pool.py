@@ -30,11 +30,13 @@ class TextPool(Sequence):
     Attributes
     ----------
     ids : sequence of int or str
-        The id of each text; without an id column, its row number.
+        The id of each text; without an id column, its position.
     hashes : ndarray of uint64, shape (n,)
         A hash of the content of each text; equal texts have equal hashes.
     shape : tuple of int
         `(n,)`.
+    left_out : list of int
+        Rows of the table, counted from 0, that have no text and are not in the file.
 
     Examples
     --------
@@ -61,6 +63,11 @@ class TextPool(Sequence):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def left_out(self) -> list[int]:
+        """Rows of the table that have no text."""
+        return self._file.left_out
 
     @property
     def shape(self) -> tuple[int]:

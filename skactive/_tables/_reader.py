@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from .._utils._format import list_some
-from .._utils._labels import is_missing, trim
+from .._utils._labels import BLANKS, is_missing, trim
 from ._formats import (
     OPENERS,
     POOL_FORMATS,
@@ -302,6 +302,7 @@ class Part:
                     f"{name!r}: {_resolved(key, column)}.", UserWarning, stacklevel=2
                 )
         self._columns, self.types = keys, list(map(table.find_type, keys))
+        self.left_out = []  # rows without a text, of those that were read
 
     def check_types(self, n_texts):
         """Raise a ValueError unless the first columns are texts and the rest ids."""
@@ -320,15 +321,41 @@ class Part:
             yield [x if isinstance(x, list) else x.to_pylist() for x in cells]
 
     def read(self, schema):
-        """Yield RecordBatches of `schema`; raise a ValueError for a missing value."""
+        """Yield RecordBatches of `schema`; rows without a text are left out.
+
+        `left_out` holds their numbers. Raise a ValueError for a missing id.
+        """
         import pyarrow as pa
 
         row = 0
         for positions, cells in self._read():
             fields = zip(self._columns, cells, schema, strict=True)
             arrays = [self._convert(*field, row, positions) for field in fields]
-            yield pa.record_batch(arrays, schema=schema)
+            batch = pa.record_batch(arrays, schema=schema)
+            kept = self._find_filled(batch)
+            self.left_out += [row + i for i in np.flatnonzero(~kept).tolist()]
+            if "id" in schema.names and batch.column("id").null_count:
+                missing = batch.column("id").is_null().to_numpy(False) & kept
+                if missing.any():
+                    raise ValueError(
+                        f"column {self._columns[-1]!r} of {self.name!r} has no value "
+                        f"at row {row + int(missing.argmax())} (counted from 0). Fill "
+                        "such rows, or leave out 'id' to use row numbers."
+                    )
             row += len(positions)
+            yield batch if kept.all() else batch.filter(pa.array(kept))
+
+    @staticmethod
+    def _find_filled(batch):
+        """Return a mask of the rows that have all texts, (n,)."""
+        import pyarrow.compute as pc
+
+        kept = np.ones(batch.num_rows, dtype=bool)
+        for name in batch.schema.names:
+            if name != "id":
+                texts = pc.utf8_trim(pc.fill_null(batch.column(name), ""), BLANKS)
+                kept &= pc.not_equal(texts, "").to_numpy(False)
+        return kept
 
     def _read(self):
         with _named_errors(self.name):
@@ -340,6 +367,7 @@ class Part:
 
         try:
             if isinstance(values, list):
+                values = [None if is_missing(x) else x for x in values]
                 self._check_kind(column, values, positions)
                 values = pa.array(values, field.type)
             array = values.cast(field.type)
@@ -350,12 +378,6 @@ class Part:
                 f"of 64 bits, got something else in the {len(values)} rows from {row} "
                 f"on: {exc}. Repair these rows."
             ) from exc
-        if array.null_count:
-            missing = np.flatnonzero(array.is_null().to_numpy(False))
-            raise ValueError(
-                f"column {column!r} of {self.name!r} has no value at row "
-                f"{row + missing[0]} (counted from 0). {self._advise(column)}"
-            )
         return array
 
     def _check_kind(self, column, values, positions):
@@ -370,14 +392,6 @@ class Part:
             f"does, got {values[at]!r:.60} at line {positions[at]}. Repair "
             "this row."
         )
-
-    def _advise(self, column):
-        field = f"pyarrow.dataset.field({column!r})"
-        if self.name.lower().endswith(".csv"):
-            rows = f"pyarrow.dataset.dataset(path, format='csv').filter({field} != '')"
-        else:
-            rows = f"pyarrow.dataset.dataset(...).filter({field}.is_valid())"
-        return f"Fill such rows, or leave them out by passing {rows} as 'path'."
 
 
 @contextmanager

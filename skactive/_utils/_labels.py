@@ -380,13 +380,13 @@ def as_class(name, known):
 
 
 # Spaces, and what has no width: soft hyphens, joiners, marks of directions, and others.
-_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
-_BLANKS += "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
+BLANKS += "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 def trim(text):
     """Return a text without the spaces and invisible characters at its ends."""
-    return text.strip(_BLANKS)
+    return text.strip(BLANKS)
 
 
 def is_missing(label):

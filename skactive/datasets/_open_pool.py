@@ -7,6 +7,7 @@ import re
 import tempfile
 import time
 import uuid
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from .._storage._hash_index import find_repeated
 from .._storage._text_file import PoolWriter, TextFile
 from .._storage._text_pool import TextPool
 from .._tables._reader import find_files, open_part
+from .._utils._format import list_some
 from .._utils._sklearn import validate_params
 
 _FORMAT = 2  # of the files in a cache
@@ -59,7 +61,7 @@ def open_pool(
         The column of texts, or the two columns of pairs of texts.
     id : str or None, default=None
         The column of ids, which must be distinct: text or integers; always text in CSV
-        and TSV files. By default, a text has its row number as id.
+        and TSV files. By default, a text has its position in the pool as id.
     cache : str, Path or None, default=None
         A folder that keeps the Arrow file, so that the next call opens it at once. It
         is used while the names, sizes and times of change of the files stay the same: a
@@ -70,15 +72,16 @@ def open_pool(
     Returns
     -------
     pool : TextPool
-        The texts, in the order of the rows.
+        The texts, in the order of the rows. Rows without a text are left out, with a
+        warning; `pool.left_out` holds their numbers.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file, or a folder holds no table.
     ValueError
-        If a column is unknown or holds something else than texts or ids, a text or id
-        is missing, an id occurs twice, the files differ in format or columns, or one
+        If a column is unknown or holds something else than texts or ids, an id is
+        missing or occurs twice, the files differ in format or columns, or one
         is damaged. The message names file and row, counted from 0.
     OSError
         If the disk is full.
@@ -116,13 +119,22 @@ def open_pool(
         folder = tempfile.mkdtemp(prefix="skactive-pool-")
         file = TextFile(os.path.join(folder, "texts.arrow"), owned=True)
         table.convert(file.path)
-        return TextPool(file.open())
-    if not table.files:
+        file.open()
+    elif not table.files:
         raise ValueError(
             "'cache' must be None for a Dataset, whose changes cannot be noticed, got "
             f"{os.fspath(cache)!r}. Pass the path of its files instead."
         )
-    return TextPool(_open_cached(table, Path(cache).expanduser()))
+    else:
+        file = _open_cached(table, Path(cache).expanduser())
+    if file.left_out:
+        warnings.warn(
+            f"{table.source!r}: rows without a text are left out: rows (counted from "
+            f"0) {list_some(file.left_out)}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return TextPool(file)
 
 
 class _Table:
@@ -173,11 +185,12 @@ class _Table:
                         ids.add(batch)
                         writer.write(batch)
                     ids.end_part(part)
+                writer.left_out = ids.left_out
                 writer.close()
             finally:
                 writer.abort()
             if writer.n == 0:
-                raise ValueError(f"{self.source!r} holds no rows.")
+                raise ValueError(f"{self.source!r} holds no rows with a text.")
             ids.check(self.columns[-1])
         except OSError as exc:
             raise type(exc)(
@@ -210,7 +223,8 @@ class _Ids:
         self._used = used
         self._target = target
         self._n = 0
-        self._parts = []  # name and number of rows of each
+        self._parts = []  # name of each, and where its rows end in the table
+        self.left_out = []  # rows of the table without a text
         folder = os.path.dirname(target)
         self._stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
 
@@ -227,7 +241,9 @@ class _Ids:
 
     def end_part(self, part):
         """Note where the rows of a file end."""
-        self._parts.append((part.name, self._n))
+        start = self._parts[-1][1] if self._parts else 0
+        self.left_out += [start + row for row in part.left_out]
+        self._parts.append((part.name, self._n + len(self.left_out)))
 
     def check(self, column):
         """Raise a ValueError that names two rows of one id, if there are any."""
@@ -249,6 +265,8 @@ class _Ids:
             ids[id] = row
 
     def _locate(self, row):
+        for left_out in self.left_out:
+            row += left_out <= row
         start = 0
         for name, stop in self._parts:
             if row < stop:

@@ -224,6 +224,7 @@ class Project(ProjectSettings):
     @cached_property
     def given(self) -> dict[int, Any]:
         """Labels of the file, by the position of the text."""
+        _ = self.texts  # whose rows without a text have no position
         return self.table.read_given()
 
     @cached_property

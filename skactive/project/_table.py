@@ -2,6 +2,8 @@
 
 from itertools import chain
 
+import numpy as np
+
 from .._tables._formats import PAIR
 from .._tables._labels import OWN, find_own, read_labels
 from .._tables._reader import (
@@ -222,8 +224,11 @@ class LargeTable(Table):
         return self.texts[list(positions)]
 
     def _by_position(self, labels):
-        labeled = zip(self.file.places, labels.values, strict=True)
-        return {row: label for row, label in labeled if label is not None}
+        left_out = np.asarray(self.texts.left_out, dtype=int)
+        rows = np.asarray(self.file.places, dtype=int)
+        positions = (rows - np.searchsorted(left_out, rows)).tolist()
+        labeled = zip(positions, labels.values, ~np.isin(rows, left_out), strict=True)
+        return {i: label for i, label, kept in labeled if kept and label is not None}
 
     def write(self, path, batches, known_classes):
         """Write ids, texts, labels and predictions as Parquet."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skactive._tables._labels import LabelCells, read_labels
+from skactive._tables._labels import LabelCells, describe_lookalikes, read_labels
 from skactive._tables._reader import Cells, TableFile
 from skactive.datasets import load_table
 
@@ -159,3 +159,119 @@ def test_integers_in_lists_stay_integers(tmp_path):
     labels = read_labels(table, "y")
     assert labels.values == [["27", "3"], []]
     assert labels.cells.write([["27", "3"], None], {}) == {"y": [[27, 3], None]}
+
+
+# Tables that skactive wrote -----------------------------------------------------------
+
+
+def _read(tmp_path, columns, label="label", texts=None, suffix=".csv", **options):
+    """Return the Labels of a file with some columns, and what is said."""
+    write_columns(tmp_path / f"t{suffix}", columns)
+    table = TableFile(tmp_path / f"t{suffix}").read()
+    if texts is not None:
+        table.read_texts([texts])
+    return read_labels(table, label, **options), table.messages
+
+
+OWN = {
+    "label": ["a", "b", "a", "b", None],
+    "label_source": ["given", "person", "model", "model", "skipped"],
+    "prediction": ["b", "b", "a", "a", "a"],
+    "probability": ["0.9"] * 5,
+}
+
+
+def test_predictions_of_skactive_are_no_labels(tmp_path):
+    labels, said = _read(tmp_path, OWN)
+    assert labels.values == ["a", "b", None, None, None]
+    assert labels.n_chosen == 1
+    assert said == [
+        "2 labels are predictions of a model, as the column 'label_source' says, and "
+        "are left out",
+        "1 of them differ from the column 'prediction': write 'person' into "
+        "'label_source' to use them (line 5)",
+    ]
+
+
+def test_the_newest_sources_count(tmp_path):
+    newest = ["given", "given", "person", "model", "model"]
+    more = {"skactive_label_source": newest, "skactive_prediction": ["a"] * 5}
+    labels, _ = _read(tmp_path, {**OWN, "label": ["a", "b", "b", "a", "a"], **more})
+    assert labels.values == ["a", "b", "b", None, None]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label_source": ["survey", "person", "model", "model", ""]},
+        {"prediction": ["x", "x", "x", "x", "x"]},
+    ],
+)
+def test_sources_of_something_else_are_not_used(tmp_path, change):
+    labels, said = _read(tmp_path, {**OWN, **change})
+    assert (labels.values, said) == (["a", "b", "a", "b", None], [])
+
+
+@pytest.mark.parametrize("prefix", ["", "skactive_", "skactive_skactive_"])
+@pytest.mark.parametrize(
+    ("name", "partner"),
+    [("prediction", "probability"), ("machine_label", "machine_confidence")],
+)
+def test_a_column_of_predictions_is_no_column_of_labels(
+    tmp_path, prefix, name, partner
+):
+    columns = {prefix + name: ["a", "b"], prefix + partner: ["0.9", "0.8"]}
+    with pytest.raises(ValueError, match=rf"'label' must be .* got '{prefix}{name}'"):
+        _read(tmp_path, columns, prefix + name)
+    labels, _ = _read(tmp_path, columns, prefix + name, predicted=True)
+    assert labels.values == ["a", "b"]
+    labels, _ = _read(tmp_path, {prefix + name: ["a", "b"]}, prefix + name)
+    assert labels.values == ["a", "b"]
+
+
+# What a person should look at ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "alike"),
+    [
+        (["yes", "Yes"], ["'yes' and 'Yes'"]),
+        (["e\u0301", "\u00e9", "e"], ["'e\u0301' and '\u00e9'"]),
+        (["a b", "a\u00a0b", "a  b", "ab"], ["'a b' and 'a\\xa0b' and 'a  b'"]),
+        (["1.1", "1.10", "7"], ["'1.1' and '1.10'"]),
+        (["a\u200bb", "ab"], ["'a\\u200bb' and 'ab'"]),
+        (["\ufb01ne", "fine"], ["'\ufb01ne' and 'fine'"]),
+        (["a", "b", "1", "2"], []),
+    ],
+)
+def test_classes_that_look_the_same_are_said(names, alike):
+    expected = [f"the classes {pair} look the same" for pair in alike]
+    assert describe_lookalikes([*names, *names]) == expected
+
+
+def test_names_of_nothing_are_classes_and_said():
+    assert describe_lookalikes(["NaN", "x"]) == [
+        "'NaN' is a class like any other; leave cells without a label blank"
+    ]
+    assert describe_lookalikes(["None", "NA"]) == []
+
+
+def test_copies_of_a_text_with_different_labels_are_said(tmp_path):
+    columns = {"text": ["a", "b", "a", "a", "c"], "label": ["x", "x", "y", "x", "y"]}
+    labels, said = _read(tmp_path, columns, texts="text")
+    assert labels.values == columns["label"]
+    assert said == [
+        "1 texts occur with different labels, and all of them count: the first at "
+        "lines 2, 4"
+    ]
+    columns["label"] = ["x", "x", "x", None, "y"]
+    assert _read(tmp_path, columns, texts="text")[1] == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx"])
+def test_blank_labels_are_missing(tmp_path, suffix):
+    cells = ["a", " ", "\u200b", "\u00a0\t", "\ufeffb\u00ad", None]
+    columns = {"label": cells, "n": [*range(6)]}
+    labels, said = _read(tmp_path, columns, suffix=suffix)
+    assert labels.values == ["a", None, None, None, "b", None]
+    assert said == ["1 labels of 'label' had spaces around them, which are removed"]

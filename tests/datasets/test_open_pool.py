@@ -112,7 +112,24 @@ def test_a_row_may_be_longer_than_a_block(tmp_path, monkeypatch, suffix):
     assert list(open_pool(path, "text")) == texts
 
 
-# What a table may hold: a missing value is an error, the text "NA" is not.
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_rows_without_a_text_are_left_out(tmp_path, suffix):
+    frames = [
+        pd.DataFrame({"text": ["a", "", "b"], "id": ["x", None, "y"]}),
+        pd.DataFrame({"text": ["\u00a0\u200b", None, "c", "d"], "id": [*"pqzy"]}),
+    ]
+    for i, frame in enumerate(frames):
+        write(tmp_path / f"{i}{suffix}", frame)
+    for cache in (None, tmp_path / "_cache", tmp_path / "_cache"):
+        with pytest.warns(UserWarning, match=r"left out: rows .* 1, 3, 4\."):
+            pool = open_pool(tmp_path, "text", cache=cache)
+        assert (list(pool), pool.left_out) == (["a", "b", "c", "d"], [1, 3, 4])
+        assert list(pool.ids) == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match=r"'y' at row 2 of .*0.* and at row 3 of .*1"):
+        open_pool(tmp_path, "text", id="id")
+
+
+# What a table may hold: a missing id is an error, the text "NA" is not.
 
 
 def write_text(path, text, encoding="utf-8"):
@@ -126,9 +143,7 @@ def test_words_for_nothing_are_texts(tmp_path):
 
 
 BAD_FILES = {
-    "no value": ("t.csv", "text,id\na,1\n,2\n", "has no value at row 1 "),
-    "null": ("t.jsonl", '{"text": "a"}\n{"text": null}\n', "has no value at row 1 "),
-    "absent": ("t.jsonl", '{"text": "a"}\n{}\n', "has no value at row 1 "),
+    "no text": ("t.csv", "text,id\n,1\n ,2\n", "holds no rows with a text"),
     "no id": ("t.csv", "text,id\na,1\nb,\n", "'id' of .* has no value at row 1 "),
     "same id": ("t.csv", "text,id\na,1\nb,2\nc,1\n", "'1' at row 0 of .* row 2 of"),
     "fields": (

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive.project import Project
+from skactive.project._table import LargeTable
 
 from .._tables._helpers import read_columns, write_columns
 
@@ -348,3 +349,16 @@ def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
     project.close()
     out = read_columns(project.output)
     assert out["day"][0].startswith("2026-01-02")
+
+
+def test_labels_of_a_large_table_stand_at_the_rows_with_a_text(tmp_path):
+    (tmp_path / "parts").mkdir()
+    for i, label in enumerate(["label", "Label "]):
+        columns = {"text": ["", "a", "b"], label: ["x", "y", None], "n": [1, 2, 3]}
+        write_columns(tmp_path / "parts" / f"{i}.jsonl", columns)
+    settings = Project(tmp_path / "parts", "text", "label")
+    table = LargeTable(settings)
+    with pytest.warns(UserWarning, match=r"left out: rows .* 0, 3"):
+        assert list(table.open_texts(tmp_path / "folder")) == ["a", "b", "a", "b"]
+    assert table.read_given() == {0: "y"}
+    assert "1.jsonl has no column 'label': its texts have no labels" in table.messages
