@@ -103,7 +103,7 @@ def _read_rows(path, dialect):
     options = {name: x for name, x in dialect.items() if name != "encoding"}
     with open_text(path, newline="") as file:
         line = int(skip_separator_line(file) is not None)
-        # strict: a quote that is never closed would swallow the rest of the file.
+        # strict: a quote that is never closed would swallow the unquoted of the file.
         reader = csv.reader(file, strict=True, **options)
         n_skipped, n_cells, n_read, n = line, None, 0, 1
         try:
@@ -207,10 +207,10 @@ def _has_quoted_cells(path):
             n_tabs.add(line.count("\t"))
             if '"' not in line:
                 continue
-            rest = _QUOTED.sub("", ('"' if is_open else "") + line.rstrip("\n"))
-            is_open = _OPENED.search(rest) is not None
+            unquoted = _QUOTED.sub("", ('"' if is_open else "") + line.rstrip("\n"))
+            is_open = _OPENED.search(unquoted) is not None
             spans_lines |= is_open
-            if '"' in _OPENED.sub("", rest):
+            if '"' in _OPENED.sub("", unquoted):
                 return False
     return not is_open and (not spans_lines or len(n_tabs) > 1)
 
@@ -358,8 +358,8 @@ def _open_typed(schema, read):
             return "text"
         return "integers" if t.is_integer(inner) else str(column_type)
 
-    about = {"metadata": schema.metadata}
-    return OpenTable(as_keys(schema.names), read, _ROWS, find_type, about)
+    dialect = {"metadata": schema.metadata}
+    return OpenTable(as_keys(schema.names), read, _ROWS, find_type, dialect)
 
 
 def _number(batches, columns):
@@ -434,9 +434,9 @@ def _read_sheet(sheet, unescape):
     filled = (i for _, row in rows for i, x in enumerate(row, 1) if x is not None)
     width = max(filled, default=0)
     rows = [(at, [*row, *[None] * width][:width]) for at, row in rows]
-    (_, first), *rest = rows or [(1, [])]
+    (_, first), *others = rows or [(1, [])]
     header = ["" if name is None else str(name) for name in first]
-    return header, [row for row in rest if any(x is not None for x in row[1])]
+    return header, [row for row in others if any(x is not None for x in row[1])]
 
 
 OPENERS = {

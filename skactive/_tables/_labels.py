@@ -75,33 +75,33 @@ def read_labels(
     keys = list(label) if several else [label]
     rows = table.texts or range(len(table.places))
     columns = {key: table.cells(key) for key in keys}
-    found = Labels([None] * len(table.places))
+    labels = Labels([None] * len(table.places))
     if not predicted:
-        rows = _leave_out_predictions(table, keys, columns, rows, found)
+        rows = _leave_out_predictions(table, keys, columns, rows, labels)
     if regression:
-        found.target, read = "regression", columns[label]
+        labels.target, read = "regression", columns[label]
     elif typed and (cells := _find_cells(columns, label, separator, table, like)):
-        found.target, found.cells = "multi-label", cells
+        labels.target, labels.cells = "multi-label", cells
         read = cells.read(columns, rows, table)
     else:
         read = columns[label]
-    known = _trim(read, rows, is_untyped(table.path))
-    found.as_read = {row for row, value in known.items() if value == read[row]}
-    if n := len(known) - len(found.as_read):
+    by_row = _trim(read, rows, is_untyped(table.path))
+    labels.as_read = {row for row, value in by_row.items() if value == read[row]}
+    if n := len(by_row) - len(labels.as_read):
         table.say(
             f"{n:,} labels of {label!r} had spaces around them, which are removed"
         )
     if regression:
-        known = _read_numbers(known, table, label)
-    elif typed and found.cells is None:
-        known = _read_classes(known, table, label)
-    for row, value in known.items():
-        found.values[row] = value
+        by_row = _read_numbers(by_row, table, label)
+    elif typed and labels.cells is None:
+        by_row = _read_classes(by_row, table, label)
+    for row, value in by_row.items():
+        labels.values[row] = value
     if typed and not regression:
-        for message in describe_lookalikes(list_classes(known.values())):
+        for message in describe_lookalikes(list_classes(by_row.values())):
             table.say(message)
-        _compare_copies(known, table)
-    return found
+        _compare_copies(by_row, table)
+    return labels
 
 
 def _check_form(label, separator, regression):
@@ -128,11 +128,11 @@ def _trim(labels, rows, is_escaped):
     """Return the labels that there are, without blanks around names, dict by row."""
     read = unescape if is_escaped else str
     trimmed = {x: trim(read(x)) for x in set(filter(_is_str, labels))}
-    known = {row: labels[row] for row in rows}
-    known = {row: trimmed.get(x) if _is_str(x) else x for row, x in known.items()}
+    by_row = {row: labels[row] for row in rows}
+    by_row = {row: trimmed.get(x) if _is_str(x) else x for row, x in by_row.items()}
     return {
         row: list(dict.fromkeys(map(trim, x))) if isinstance(x, list) else x
-        for row, x in known.items()
+        for row, x in by_row.items()
         if x != "" and not is_missing(x)
     }
 
@@ -154,7 +154,7 @@ def find_own(names, name):
     return next((key for key in reversed(names) if _own_name(key) == name), None)
 
 
-def _leave_out_predictions(table, keys, columns, rows, found):
+def _leave_out_predictions(table, keys, columns, rows, labels):
     """Return the rows whose labels are no predictions, and count the chosen ones."""
     partners = {"prediction": "probability", "machine_label": "machine_confidence"}
     for key in keys:
@@ -180,7 +180,7 @@ def _leave_out_predictions(table, keys, columns, rows, found):
         edited = [row for row in ours if written[row] != predicted[row]]
         if 2 * len(edited) > len(ours):
             return rows  # the sources are those of another column
-    found.n_chosen = sum(sources[row] == "person" for row in labeled)
+    labels.n_chosen = sum(sources[row] == "person" for row in labeled)
     if ours:
         table.say(
             f"{len(ours):,} labels are predictions of a model, as the column "
@@ -209,8 +209,10 @@ def describe_lookalikes(names):
         look = float(look) if _NUMBER.fullmatch(look) else look
         looks.setdefault(look, []).append(name)
     alike = [group for group in looks.values() if len(group) > 1]
-    found = [f"the classes {' and '.join(map(repr, x))} look the same" for x in alike]
-    return found + [
+    messages = [
+        f"the classes {' and '.join(map(repr, x))} look the same" for x in alike
+    ]
+    return messages + [
         f"{looks[name][0]!r} is a class like any other; leave cells without a label "
         "blank"
         for name in ("nan", "null", "n/a", "<na>")
@@ -218,13 +220,13 @@ def describe_lookalikes(names):
     ]
 
 
-def _compare_copies(known, table):
-    """Say which texts occur several times with different labels."""
+def _compare_copies(by_row, table):
+    """Add a message about texts that occur with different labels."""
     first, texts = {}, table.texts
     odd = {}
-    for row, label in known.items() if texts else ():
+    for row, label in by_row.items() if texts else ():
         other = first.setdefault(texts[row], row)
-        if known[other] != label and not same_label(known[other], label):
+        if by_row[other] != label and not same_label(by_row[other], label):
             odd.setdefault(other, [other]).append(row)
     if odd:
         at = table.where(next(iter(odd.values())))
@@ -237,34 +239,36 @@ def _compare_copies(known, table):
 # One class or number per text ---------------------------------------------------------
 
 
-def _read_classes(known, table, label):
+def _read_classes(by_row, table, label):
     """Return the labels of one type, dict of row to str, int or bool."""
-    kinds = {type(value) for value in known.values()}
+    kinds = {type(value) for value in by_row.values()}
     if is_untyped(table.path):
-        cells = set(known.values())
+        cells = set(by_row.values())
         if all(map(_INTEGER.fullmatch, cells)):
-            return {row: int(cell) for row, cell in known.items()}
+            return {row: int(cell) for row, cell in by_row.items()}
         if len(cells) > _MANY and all(map(_NUMBER.fullmatch, cells)):
             table.say(
                 f"{len(cells):,} different numbers of column {label!r} are names of "
                 "classes; only a regression reads them as quantities"
             )
-        return known
-    odd = [row for row, value in known.items() if not _is_label(value)]
+        return by_row
+    odd = [row for row, value in by_row.items() if not _is_label(value)]
     if odd or (bool in kinds and len(kinds) > 1):
-        row = odd[0] if odd else _first_of_another_type(known)
+        row = odd[0] if odd else _first_of_another_type(by_row)
         raise ValueError(
             f"{table.name(label)} must hold labels of one type, str, bool or int of at "
-            f"most 64 bits; got {known[row]!r:.60} at {table.where([row])}. Use one "
+            f"most 64 bits; got {by_row[row]!r:.60} at {table.where([row])}. Use one "
             "type."
         )
-    spelled = {row: spell(value) for row, value in known.items()}
+    spelled = {row: spell(value) for row, value in by_row.items()}
     if kinds <= {int, float} and all(map(_INTEGER.fullmatch, spelled.values())):
-        return {row: int(value) for row, value in known.items()}
+        return {row: int(value) for row, value in by_row.items()}
     if len(kinds) < 2 and float not in kinds:
-        return known
-    texts = {value for value in known.values() if isinstance(value, str)}
-    both = [row for row, x in known.items() if type(x) is not str and spell(x) in texts]
+        return by_row
+    texts = {value for value in by_row.values() if isinstance(value, str)}
+    both = [
+        row for row, x in by_row.items() if type(x) is not str and spell(x) in texts
+    ]
     if both and table.path.suffix.lower() != ".xlsx":
         raise ValueError(
             f"{table.name(label)} must hold labels of one type, got the number and the "
@@ -282,15 +286,15 @@ def _is_label(value):
     return type(value) in (str, bool, int) and not is_huge
 
 
-def _first_of_another_type(known):
-    first = type(next(iter(known.values())))
-    return next(row for row, value in known.items() if type(value) is not first)
+def _first_of_another_type(by_row):
+    first = type(next(iter(by_row.values())))
+    return next(row for row, value in by_row.items() if type(value) is not first)
 
 
-def _read_numbers(known, table, label):
+def _read_numbers(by_row, table, label):
     """Return the labels of a regression, dict of row to float."""
     numbers = {}
-    for row, cell in known.items():
+    for row, cell in by_row.items():
         is_number = not isinstance(cell, str) or _NUMBER.fullmatch(cell)
         with suppress(TypeError, ValueError):
             if is_number and not isinstance(cell, bool):
@@ -353,17 +357,17 @@ class LabelCells:
 
         `columns` are cells by column, and `rows` are those to read.
         """
-        found = [None] * len(table.places)
+        lists = [None] * len(table.places)
         if self.several:
-            return self._read_columns(columns, rows, found, table)
+            return self._read_columns(columns, rows, lists, table)
         (label,) = self.columns
         read = self._as_list if self.separator is None else self._split
         for row in rows:
-            found[row] = read(columns[label][row])
+            lists[row] = read(columns[label][row])
         if self.separator is None:
-            self._check_lists(found, table)
-            return [names and list(map(str, names)) for names in found]
-        return found
+            self._check_lists(lists, table)
+            return [names and list(map(str, names)) for names in lists]
+        return lists
 
     def _check_lists(self, lists, table):
         """Check that lists hold names, or ids; and remember which."""
@@ -395,7 +399,7 @@ class LabelCells:
         self._as_text = True
         return _parse_list(cell)
 
-    def _read_columns(self, columns, rows, found, table):
+    def _read_columns(self, columns, rows, lists, table):
         for row in rows:
             cells = {name: columns[name][row] for name in self.columns}
             blank = [name for name, cell in cells.items() if is_missing(cell)]
@@ -408,10 +412,10 @@ class LabelCells:
                     f"labels do at {where}; got a blank cell. Fill it, or leave all of "
                     "them blank."
                 )
-            found[row] = [
+            lists[row] = [
                 name for name in cells if self._read_flag(name, cells[name], where)
             ]
-        return found
+        return lists
 
     def _read_flag(self, name, cell, where):
         for pair in _PAIRS:

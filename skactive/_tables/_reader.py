@@ -332,10 +332,10 @@ class Part:
             fields = zip(self._columns, cells, schema, strict=True)
             arrays = [self._convert(*field, row, positions) for field in fields]
             batch = pa.record_batch(arrays, schema=schema)
-            kept = self._find_filled(batch)
-            self.left_out += [row + i for i in np.flatnonzero(~kept).tolist()]
+            filled = self._find_filled(batch)
+            self.left_out += [row + i for i in np.flatnonzero(~filled).tolist()]
             if "id" in schema.names and batch.column("id").null_count:
-                missing = batch.column("id").is_null().to_numpy(False) & kept
+                missing = batch.column("id").is_null().to_numpy(False) & filled
                 if missing.any():
                     raise ValueError(
                         f"column {self._columns[-1]!r} of {self.name!r} has no value "
@@ -343,19 +343,19 @@ class Part:
                         "such rows, or leave out 'id' to use row numbers."
                     )
             row += len(positions)
-            yield batch if kept.all() else batch.filter(pa.array(kept))
+            yield batch if filled.all() else batch.filter(pa.array(filled))
 
     @staticmethod
     def _find_filled(batch):
         """Return a mask of the rows that have all texts, (n,)."""
         import pyarrow.compute as pc
 
-        kept = np.ones(batch.num_rows, dtype=bool)
+        filled = np.ones(batch.num_rows, dtype=bool)
         for name in batch.schema.names:
             if name != "id":
                 texts = pc.utf8_trim(pc.fill_null(batch.column(name), ""), BLANKS)
-                kept &= pc.not_equal(texts, "").to_numpy(False)
-        return kept
+                filled &= pc.not_equal(texts, "").to_numpy(False)
+        return filled
 
     def _read(self):
         with _named_errors(self.name):

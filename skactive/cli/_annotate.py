@@ -85,28 +85,28 @@ def read_classes(path, known=()):
     try:
         if path.suffix.lower() == ".json":
             read = json.loads(path.read_text(encoding="utf-8-sig"))
-            found = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
+            classes = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
         elif path.suffix.lower() in TABLE_FORMATS:
             table = TableFile(path)
             names = table.find("name"), table.find("description", optional=True)
             table.read(filter(None, names))
             cells = [table.cells(key) if key else repeat("") for key in names]
             rows = zip(*cells, strict=False)
-            found = {trim(str(name)): text or "" for name, text in rows if name}
+            classes = {trim(str(name)): text or "" for name, text in rows if name}
         else:
             with open_text(path) as file:
-                found = dict(_read_class(line, known) for line in filter(trim, file))
+                classes = dict(_read_class(line, known) for line in filter(trim, file))
     except (OSError, UnicodeDecodeError, ValueError, TypeError) as exc:
         raise ValueError(
             f"argument --classes-file: {str(path)!r} must hold a class per line, JSON "
             f"in a .json file, or a table with the column 'name' ({exc})."
         ) from exc
-    if len(found) < 2:
+    if len(classes) < 2:
         raise ValueError(
             f"argument --classes-file: {str(path)!r} must hold at least two classes, "
-            f"got {list(found)}."
+            f"got {list(classes)}."
         )
-    return found
+    return classes
 
 
 def _read_class(line, known):
@@ -115,8 +115,5 @@ def _read_class(line, known):
     if not more and trim(name) not in map(str, known):
         name, _, text = name.partition(": ")
         more = [text]
-    about = {
-        "description": trim("".join(more[:1])),
-        "examples": list(map(trim, more[1:])),
-    }
-    return trim(name), about
+    text, *examples = map(trim, more or [""])
+    return trim(name), {"description": text, "examples": examples}

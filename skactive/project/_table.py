@@ -68,13 +68,13 @@ class Table:
         """Read all columns; find the rows that have a text."""
         file = self.file = TableFile(self.path)
         texts = list(map(file.find, names))
-        found = [file.find(label, optional=True) for label in labels]
-        if not any(found):
+        keys = [file.find(label, optional=True) for label in labels]
+        if not any(keys):
             for label in labels:
                 file.say(f"a column {label!r} is added; the file has none")
         else:
-            found = list(map(file.find, labels))  # names the missing one
-        self._keys = [key or label for key, label in zip(found, labels, strict=True)]
+            keys = list(map(file.find, labels))  # names the missing one
+        self._keys = [key or label for key, label in zip(keys, labels, strict=True)]
         shown = list(map(file.find, settings.show))
         if odd := [label for label in self._keys if label in texts]:
             raise ValueError(
@@ -179,13 +179,13 @@ class LargeTable(Table):
         known = {file: list_columns(file) for file in files}
         every = list(dict.fromkeys(chain(*known.values())))
         self.file = Cells(self.path, every, [], rows)
-        found = [self.file.find(label, optional=True) for label in labels]
-        self._keys = [key or label for key, label in zip(found, labels, strict=True)]
+        keys = [self.file.find(label, optional=True) for label in labels]
+        self._keys = [key or label for key, label in zip(keys, labels, strict=True)]
         own = [find_own(every, name) for name in OWN]
         columns = [*self._keys, *(key for key in own if key and key not in self._keys)]
         self.file.columns = {key: [] for key in columns}
         shown, start = ", ".join(map(repr, labels)), 0
-        if not any(found):
+        if not any(keys):
             self.file.say(f"a column {shown} is added; the files have none")
             files = []
         for file in files:

@@ -209,18 +209,19 @@ def _first(record, names):
 
 def _find_question(items, label):
     """Return `label` if it has answers with classes, or the only question that has."""
-    given = [x for item in items for x in item.answers if isinstance(x.label, dict)]
-    given = [x for x in given if x.label]
-    found = {name for x in given for name in x.label if x.label[name] is not None}
-    if label in found or None in found or not given:
+    answers = [x for item in items for x in item.answers if isinstance(x.label, dict)]
+    answers = [answer for answer in answers if answer.label]
+    named = [pair for answer in answers for pair in answer.label.items()]
+    questions = {name for name, value in named if value is not None}
+    if label in questions or None in questions or not answers:
         return label
-    if len(found) > 1 or not found or label != "label":
-        asked = sorted(found or {name for x in given for name in x.label})
+    if len(questions) > 1 or not questions or label != "label":
+        asked = sorted(questions or {name for name, _ in named})
         raise ValueError(
-            f"{given[0].where} must answer the question {label!r} with classes, got "
+            f"{answers[0].where} must answer the question {label!r} with classes, got "
             f"answers to {', '.join(map(repr, asked))}. Name a question with label=."
         )
-    return found.pop()
+    return questions.pop()
 
 
 def _choose(item, form, wanted, judged):
@@ -270,16 +271,16 @@ def _judge(items, wanted):
         group.sort(key=lambda x: not x[1])
         yes = list(dict.fromkeys(name for name, is_yes, _ in group if is_yes))
         no = {name for name, is_yes, _ in group if not is_yes}
-        found, reason = yes, f"reject of {group[0][0]!r}, not one of two classes="
+        labels_of, reason = yes, f"reject of {group[0][0]!r}, not one of two classes="
         if no & set(yes):
-            found, reason = [], f"yes and no to {min(no & set(yes))!r}"
+            labels_of, reason = [], f"yes and no to {min(no & set(yes))!r}"
         elif wanted.several:
-            found = [yes] if known <= no | set(yes) else []
+            labels_of = [yes] if known <= no | set(yes) else []
             reason = f"yes or no to some of {len(known)} classes, not to all"
         elif not yes and len(wanted.classes) == 2:
-            found = list(known - no)[:1]
-        labels = zip_longest(group, found)
-        judged |= {x[2]: (label, None if found else reason) for x, label in labels}
+            labels_of = list(known - no)[:1]
+        labels = zip_longest(group, labels_of)
+        judged |= {x[2]: (label, None if labels_of else reason) for x, label in labels}
     return judged
 
 
