@@ -479,7 +479,7 @@ def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
     def fail(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("skactive.project._result.write_table", fail)
+    monkeypatch.setattr("skactive.project._table.write_table", fail)
     status, shown = label(*[_answer] * 4)
     assert status == 1
     assert any(line.startswith("the table is not written: ") for line in shown)
