@@ -29,7 +29,10 @@ def run_serve(model, host, port, token_env):
         # The first request need not wait for the encoder, and a model that fails is
         # found.
         predict([("text", "text")] if n_columns == 2 else ["text"])
-        options["n_columns"] = n_columns or _count_columns(predict)
+        options["n_columns"] = n_columns or 1
+        with suppress(Exception):  # of any estimator that does not read pairs
+            predict([("text", "text")])
+            options["n_columns"] = n_columns or None
     given = token or secrets.token_urlsafe(16)
     server = PredictionServer(predict, given, **options)
     shown = given if not token else f"${token_env}"
@@ -38,12 +41,3 @@ def run_serve(model, host, port, token_env):
         server.run()
     say("stopped")
     return 0
-
-
-def _count_columns(predict):
-    """Return 1 if a model of texts does not read pairs, else None."""
-    try:
-        predict([("text", "text")])
-    except Exception:  # of any estimator
-        return 1
-    return None

@@ -134,7 +134,7 @@ def measure_agreement(
     >>> kappa, n_items
     (1.0, 30)
     """
-    answers = {id: drop_missing("answers", x) for id, x in answers.items()}
+    answers = read_answers(answers)
     machines = {x: drop_missing("machines", one) for x, one in (machines or {}).items()}
     several = [labels for labels in answers.values() if len(labels) > 1]
     rng, values = np.random.default_rng(random_state), ()
@@ -159,6 +159,12 @@ def measure_agreement(
         if rows
     }
     return Agreement(*values, pairs=pairs)
+
+
+def read_answers(answers):
+    """Return answers by item and annotator without those that are missing."""
+    answers = drop_missing("answers", answers)
+    return {id: drop_missing("answers", labels) for id, labels in answers.items()}
 
 
 def drop_missing(name, labels):

@@ -9,7 +9,7 @@ from scipy.stats import false_discovery_control, ttest_1samp
 
 from .._utils._checks import check_count, check_option, check_share
 from .._utils._labels import key_of
-from ._agreement import drop_missing
+from ._agreement import drop_missing, read_answers
 from ._mean import as_numbers
 
 _Verdict = Literal["yes", "no", "cannot tell"]
@@ -132,15 +132,8 @@ def alternative_annotator_test(
         check_share(name, value, limits=(0,))
     check_count("min_items", min_items, least=2)
     check_option("measure", measure, ("accuracy", "distance"))
-    machine, score = drop_missing("machine", machine), _share_of_equal
-    answers = drop_missing("answers", answers)
-    answers = {id: drop_missing("answers", x) for id, x in answers.items()}
-    if measure == "distance":
-        score = _rms
-        as_numbers("machine", [0, *machine.values()])
-        as_numbers(
-            "answers", [0, *(x for one in answers.values() for x in one.values())]
-        )
+    machine, answers = drop_missing("machine", machine), read_answers(answers)
+    score = _share_of_equal if measure == "accuracy" else _rms
     wins = _compare(answers, machine, score)
     wins = {by: np.array(rows) for by, rows in wins.items() if len(rows) >= min_items}
     n_items = {by: len(rows) for by, rows in wins.items()}
@@ -182,7 +175,8 @@ def _share_of_equal(label, others):
 
 
 def _rms(value, others):
-    return -np.sqrt(np.mean([(value - other) ** 2 for other in others]))
+    value, *others = as_numbers("answers", [value, *others])
+    return -np.sqrt(np.mean(np.square(np.subtract(others, value))))
 
 
 def _test(rows, epsilon, side):

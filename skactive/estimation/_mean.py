@@ -643,17 +643,12 @@ def check_proba(name, proba, k, n=None, *, is_sum=False, most=2):
             f"order of 'classes', got an array of shape {proba.shape}. Name all of "
             "them with 'classes'."
         )
-    if not 0 <= proba.min() <= proba.max() <= 1 + 1e-6:
+    sums = proba.sum(axis=1) if is_sum and proba.ndim == 2 else 1
+    if proba.min() < 0 or proba.max() > 1 + 1e-6 or np.abs(sums - 1).max() > 0.01:
         raise ValueError(
             f"'{name}' must hold probabilities from 0 to 1, got {proba.min():g} to "
-            f"{proba.max():g}. Divide percentages by 100."
-        )
-    sums = proba.sum(axis=1)
-    if is_sum and proba.ndim == 2 and np.abs(sums - 1).max() > 0.01:
-        raise ValueError(
-            f"'{name}' must sum to 1 in each row, got {sums.min():g} to "
-            f"{sums.max():g}. Divide the rows by their sums, or pass labels for "
-            "several classes per item as columns of 0 and 1."
+            f"{proba.max():g}, which sum to 1 in each row if an item has one class, "
+            f"got {np.min(sums):g} to {np.max(sums):g}. Divide the rows by their sums."
         )
     return proba
 

@@ -9,13 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._utils._containers import as_list
 from .._utils._format import brief, format_table, make_frame
-from ._mean import (
-    MeanEstimate,
-    Sample,
-    as_indicators,
-    check_proba,
-    count_dimensions,
-)
+from ._mean import MeanEstimate, Sample, as_indicators, check_proba
 
 _SHARES = (
     *("group", "class", "share", "low", "high"),
@@ -177,7 +171,7 @@ def estimate_prevalence(
     else:
         parts = _split(groups, pool_groups, len(y))
         n_pool = sum(size for *_, size in parts.values())
-    options = {"is_sum": count_dimensions(labels) == 1, "most": 3}
+    options = {"is_sum": np.ndim(labels) == 1, "most": 3}
     f = check_proba("proba", proba, len(names), len(y), **options)
     pool = check_proba("pool_proba", pool_proba, len(names), n_pool, **options)
     if (f is None) != (pool is None):

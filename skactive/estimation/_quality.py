@@ -18,7 +18,6 @@ from ._mean import (
     Sample,
     as_indicators,
     check_proba,
-    count_dimensions,
     f1_of,
     unseen_errors,
 )
@@ -204,11 +203,12 @@ def estimate_quality(
     >>> print(found.classes[1].f1)
     85.7 % (68.3 to 95.1 %), from 20 labels of 1,000 texts
     """
-    several = count_dimensions(y) == 2
-    if classes is None and not several:
-        given = as_indicators("y", y)[0], as_indicators("predicted", predicted)[0]
-        classes = sorted({*join_labels(*map(np.array, given)).tolist()})
     names, truth = as_indicators("y", y, classes)
+    several = np.ndim(y) == 2
+    if classes is None and not several:
+        others, _ = as_indicators("predicted", predicted)
+        classes = sorted({*join_labels(*map(np.array, (names, others))).tolist()})
+        names, truth = as_indicators("y", y, classes)
     _, guess = as_indicators("predicted", predicted, names)
     if truth.shape != guess.shape:
         raise ValueError(

@@ -25,7 +25,7 @@ ANSWERS = {i: {"Ann": "x", "Bob": "y", "Eve": "x"} for i in range(40)}
     [
         (lambda p: 100 * p, "'proba' must hold probabilities from 0 to 1, got 40 to"),
         (lambda p: p - 0.5, "'proba' must hold probabilities from 0 to 1, got -0.1"),
-        (lambda p: 0.3 * p, "'proba' must sum to 1 in each row, got 0.3 to 0.3"),
+        (lambda p: 0.3 * p, "'proba' must .* sum to 1 in each row .* got 0.3 to 0.3"),
         (lambda p: p[:5], "'proba' must have 24 rows and a column for each"),
     ],
 )
