@@ -347,7 +347,7 @@ class ChatAnnotator:
         if self._sent is None:  # what the server accepted in an earlier run
             kept = filter(None, map(self._cache.answers.get, keys))
             self._sent = next((x.get("sent") for x in kept), None)
-        failures = {}
+        failures: dict[str, str] = {}
         if new:
             with self._cache.hold(f".{self._digest[:16]}", find_stop().wait, math.inf):
                 _, new, _ = self._plan(texts)  # another process may have asked
