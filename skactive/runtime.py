@@ -1,16 +1,19 @@
 """Predict with an exported model: onnxruntime, tokenizers and numpy, without torch."""
 
-import hashlib
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ._utils._sealed import LoadError, check_folder, read_json, refuse_other_weights
+
 __all__ = ["load"]
 
 _TEXTS, _TOKENS = 4096, 512  # texts tokenized at a time; tokens of a padded batch
+# What the config says of how an encoder reads texts.
+_KINDS: dict[str, Any] = {"prompt": str, "lower": bool, "special_tokens": bool}
+_KINDS |= {"pad_id": int, "max_length": int | None}
 
 
 class OnnxModel:
@@ -24,7 +27,7 @@ class OnnxModel:
             raise ImportError(f"{exc}: `pip install onnxruntime tokenizers`") from exc
         options = SessionOptions()
         options.intra_op_num_threads = n_threads or 0  # 0 means all cores
-        config = self._config = json.loads(Path(folder, "config.json").read_bytes())
+        config = self._config = read_json(Path(folder, "config.json"))
         self.target, self.classes = config["target"], config["classes"]
         self._readings = config.get("readings", [config])  # skactive 0.2.0 had one
         self._numbers = config.get("numbers", {})
@@ -33,6 +36,28 @@ class OnnxModel:
         files = [x.get("tokenizer", "tokenizer.json") for x in self._readings]
         self._tokenizers = [Tokenizer.from_file(str(Path(folder, x))) for x in files]
         self._session = InferenceSession(str(Path(folder, "model.onnx")), options)
+        self._check(files)
+
+    def _check(self, files):
+        """Raise an error unless predictions can follow the config."""
+        k, readings = len(self.classes), self._readings
+        if not (
+            isinstance(self.classes, list)
+            and all(isinstance(x, str | int | float) for x in self.classes)
+            and self.target in ("single-label", "multi-label", "regression")
+            and (k == 0) == (self.target == "regression")
+            and self._session.get_outputs()[0].shape[-1] == (k or 1)
+            and all(0 <= x <= 1 for x in self._config.get("thresholds") or ())
+            and all(isinstance(x[y], _KINDS[y]) for x in readings for y in _KINDS)
+            and all(x["max_length"] is None or x["max_length"] > 0 for x in readings)
+            and all(x["pad_id"] >= 0 for x in readings)
+            and all(isinstance(x, str) for x in self.columns)
+            and all(Path(x).name == x for x in files)
+        ):
+            raise ValueError("a value of another type, range or number")
+        texts = ["a", "a longer text"]
+        X = {x: [0.0] * 2 if x in self._numbers else texts for x in self.columns}
+        self.predict(X or texts)
 
     def predict(self, X: Any) -> list:
         """Return a class, a list of classes or a number for each text of `X`."""
@@ -184,22 +209,20 @@ def load(folder: str | os.PathLike, *, n_threads: int | None = None) -> OnnxMode
     >>> from skactive import runtime
     >>> model = runtime.load("exported", n_threads=1)  # doctest: +SKIP
     """
-    try:
-        files = json.loads(Path(folder, "manifest.json").read_bytes())["files"]
-        digests = {name: entry["sha256"] for name, entry in files.items()}
-        missing: Any = {"config.json", "model.onnx", "tokenizer.json"} - set(digests)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
-        missing = exc
-    if missing:
-        raise ValueError(
+    root = Path(os.path.expanduser(folder))
+    files, _ = check_folder(root, "skactive.export_onnx")
+    if missing := {"config.json", "model.onnx"} - files:
+        raise LoadError(
             f"'folder' must be what skactive.export_onnx wrote, got {str(folder)!r} "
-            f"({missing}). Export the model there, or copy the folder again."
+            f"without {missing.pop()!r}. Use skactive.load for what save wrote."
         )
-    for name, digest in digests.items():
-        path = Path(folder, name)
-        content = path.read_bytes() if path.is_file() else b""
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise ValueError(
-                f"{name!r} in {str(folder)!r} is missing or has changed. Copy it again."
-            )
-    return OnnxModel(folder, n_threads)
+    refuse_other_weights(root / "model.onnx")
+    try:
+        return OnnxModel(root, n_threads)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as exc:  # of json, tokenizers, onnxruntime, or a prediction
+        raise LoadError(
+            f"'config.json' in {str(folder)!r} must fit the other files, and does not "
+            f"({type(exc).__name__}: {exc}). Export the model again."
+        ) from exc

@@ -183,6 +183,7 @@ class LineWriter:
                     errno.ENOSPC,
                     f"{os.strerror(errno.ENOSPC)}: {written} of {len(line)} bytes "
                     "were written, and taken back",
+                    self._path,
                 )
             _fsync(self._handle)
             self._check(self.size + written)

@@ -1,6 +1,5 @@
 """Files between the files of a person: what a command did not write is kept."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ from glob import escape
 from itertools import count
 from pathlib import Path
 
+from .._utils._sealed import hash_file
 from . import _files
 from ._files import Lock, LockedError, sync_folder
 
@@ -69,12 +69,6 @@ def set_aside(path):
         if not os.path.lexists(new_path):
             os.rename(path, new_path)
             return new_path
-
-
-def hash_file(path):
-    """Return the SHA-256 of a file, str."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def find_mode(path):

@@ -1,7 +1,7 @@
 """Checks of arguments that need numpy only, as programs with an export have no more."""
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -35,6 +35,20 @@ def check_count(name, value, least=1, most=None):
         bound = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name!r} must be an int {bound}, got {brief(value)}.")
     return int(value)
+
+
+def check_share(name, value, limits=()):
+    """Return a value as float; raise a ValueError unless it is between 0 and 1.
+
+    `limits` are those of the two that are allowed, too.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not (0 < value < 1 or value in limits):
+        bounds = "from 0 to 1" if limits else "between 0 and 1"
+        raise ValueError(
+            f"{name!r} must be {bounds}, got {brief(value)}. Divide percentages by 100."
+        )
+    return float(value)
 
 
 def check_option(name, value, options):

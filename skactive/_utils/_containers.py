@@ -198,6 +198,11 @@ def count_items(X, *, name="X"):
         )
     refuse_unordered(X, name)
     _check_known_size(X, name)
+    if not getattr(getattr(X, "columns", None), "is_unique", True):
+        raise ValueError(
+            f"{name!r} must have columns of different names, got "
+            f"{brief(list(X.columns))}. Rename them."
+        )
     try:
         n = num_samples(X)
     except TypeError as exc:

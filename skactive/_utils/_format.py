@@ -1,7 +1,9 @@
 """Tables, numbers, progress bars and warnings for the reader."""
 
+import html
 import math
 import multiprocessing
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -41,6 +43,30 @@ def brief(value, most=100):
     if "\n" in text or len(text) > most:
         text = " ".join(text.split())
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def visible(text, kept="\n\u200c\u200d"):
+    r"""Return a text without characters that a terminal obeys or does not show.
+
+    Each becomes a blank, or the sign for an unknown character; those of `kept` stay:
+    line breaks and joiners of letters.
+
+    Examples
+    --------
+    >>> from skactive._utils._format import visible
+    >>> visible("red\x1b[31m")
+    'red�[31m'
+    """
+    return "".join(
+        x if x.isprintable() or x in kept else " " if x.isspace() else "\ufffd"
+        for x in str(text)
+    )
+
+
+def escape_markdown(text):
+    """Return a text in one line that Markdown and HTML show as it is."""
+    text = html.escape(" ".join(visible(text).split()), quote=False)
+    return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)
 
 
 def find_certainty(proba, decided):
@@ -91,6 +117,7 @@ def format_table(header, rows, style="numbers"):
     if style == "markdown":
         lines = [f"| {' | '.join(row)} |" for row in rows]
         return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+    rows = [[visible(cell, kept="") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = [str.ljust, *[_ALIGN[style]] * (len(widths) - 1)]
     lines = []

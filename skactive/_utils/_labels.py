@@ -95,6 +95,11 @@ def _from_objects(values, name):
     if len(families) > 1:
         _refuse_mixture(families, name)
     labels = np.array(values.tolist())
+    if labels.dtype.kind == "U" and labels.tolist() != values.tolist():
+        raise ValueError(
+            f"{name!r} must hold labels that do not end in a null character, which "
+            "NumPy drops. Remove it."
+        )
     if labels.dtype.kind in "fO" and all(isinstance(v, Integral) for v in values):
         raise ValueError(
             f"{name!r} must hold labels that fit into 64 bits, got "

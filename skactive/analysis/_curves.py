@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.integrate import trapezoid
 from sklearn.utils import check_random_state
 
+from .._utils._checks import check_share
 from .._utils._chunks import chunk_size, chunks
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import MOST, StrOptions, check_count, validate_params
@@ -578,9 +579,5 @@ def _percentiles(parts, confidence_level, n):
 
 def check_options(confidence_level, n_resamples):
     """Raise an error if the confidence or the number of resamples is invalid."""
-    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
-        raise ValueError(
-            "'confidence_level' must be between 0 and 1, such as 0.95 for 95%; got "
-            f"{confidence_level!r}."
-        )
+    check_share("confidence_level", confidence_level)
     check_count("n_resamples", n_resamples, most=MOST)

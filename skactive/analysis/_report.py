@@ -1,11 +1,9 @@
 """The summary of an experiment: a table with tests and verdicts."""
 
-import html
-import re
 from dataclasses import asdict
 from typing import Any
 
-from .._utils._format import format_table, plain
+from .._utils._format import escape_markdown, format_table, plain
 from .._utils._sklearn import validate_params
 from ._comparison import holm, paired_t, welch_t
 from ._curves import (
@@ -136,7 +134,10 @@ def format_report(summaries):
 def _format(heading, summary):
     strategies, counts = summary["strategies"], summary["n_labeled"]
     shown = sorted({0, len(counts) // 2, len(counts) - 1})
-    baseline, scoring = _escape(summary["baseline"]), _escape(summary["scoring"])
+    baseline, scoring = (
+        escape_markdown(summary["baseline"]),
+        escape_markdown(summary["scoring"]),
+    )
     n_runs = sorted({entry["n_runs"] for entry in strategies.values()})
     runs = " to ".join(map(str, dict.fromkeys([n_runs[0], n_runs[-1]])))
     compared = any("diagnosis" in entry for entry in strategies.values())
@@ -147,7 +148,7 @@ def _format(heading, summary):
     head += ["fit, s", "query, s"]
     rows = [_row(name, entry, shown, compared) for name, entry in strategies.items()]
     parts = [
-        f"## {_escape(heading)}",
+        f"## {escape_markdown(heading)}",
         f"{scoring}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
         format_table(head, rows, "markdown"),
     ]
@@ -163,7 +164,7 @@ def _format(heading, summary):
 
 
 def _row(name, entry, shown, compared):
-    cells = [_escape(name)]
+    cells = [escape_markdown(name)]
     for i in shown:
         spread = f" ± {entry['std'][i]:.3f}" if entry["n_runs"] > 1 else ""
         cells.append(f"{entry['mean'][i]:.3f}{spread}")
@@ -209,14 +210,15 @@ def _format_p(p):
 
 def _explain(summary):
     entries = summary["strategies"].values()
+    baseline = escape_markdown(summary["baseline"])
     tests = [f["test"] for f in entries if "test" in f]
     diagnosis = next(f["diagnosis"] for f in entries if "diagnosis" in f)
     text = (
-        f"The verdict compares the mean score over the curve with that of "
-        f"{_escape(summary['baseline'])}, with a {diagnosis['confidence_level']:.0%} "
-        f"interval over runs: a strategy *pays* if the interval is above 0, and *does "
-        f"not pay* if the interval is below {diagnosis['worthwhile']:g}. It is not "
-        "corrected for the number of strategies."
+        f"The verdict compares the mean score over the curve with that of {baseline}, "
+        f"with a {diagnosis['confidence_level']:.0%} interval over runs: a strategy "
+        "*pays* if the interval is above 0, and *does not pay* if the interval is "
+        f"below {diagnosis['worthwhile']:g}. It is not corrected for the number of "
+        "strategies."
     )
     if not tests:
         return text
@@ -232,9 +234,3 @@ def _explain(summary):
         f"corrected for the {number} compared in this table. Brackets hold 95% "
         f"intervals. {text}"
     )
-
-
-def _escape(name):
-    """Return a name escaped for Markdown and HTML."""
-    text = html.escape(" ".join(str(name).split()), quote=False)
-    return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)

@@ -1,10 +1,11 @@
 """What an annotator is, annotators by name, and a column of answers."""
 
 import hashlib
-import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
+from .._utils._checks import check_share
 from .._utils._containers import as_list, as_texts, refuse_unordered
 from .._utils._labels import is_missing
 from .._utils._plugins import ANNOTATORS, find, load, make
@@ -222,13 +223,6 @@ def _read_confidence(value):
     """Return a probability as float, or None for a missing one."""
     if is_missing(value):
         return None
-    try:
-        share = float(value)
-    except (TypeError, ValueError):
-        share = math.nan
-    if not 0 <= share <= 1:
-        raise ValueError(
-            f"'confidences' must hold numbers from 0 to 1 or None, got {value!r}. "
-            "Divide percentages by 100."
-        )
-    return share
+    with suppress(TypeError, ValueError):
+        value = float(value)
+    return check_share("confidences", value, limits=(0, 1))

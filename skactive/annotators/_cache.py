@@ -2,6 +2,9 @@
 
 import threading
 import time
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from .._storage._files import (
@@ -11,51 +14,63 @@ from .._storage._files import (
     make_folder,
     read_sound_lines,
 )
+from .._utils._format import warn_caller
 
 _NEEDED = {"key", "label", "confidence"}
 _WAIT, _MAX_WAIT = 0.005, 60.0  # seconds, for the lock
+_QUICK = 200  # looks at the lock before they become rare
 
 
 class AnswerCache:
     """Answers by a digest of what was asked; without a path, in memory only.
 
     `path` is a .jsonl file, or a folder for a file answers.jsonl. When `add` returns,
-    the answer is on the disk. A torn or damaged line is no answer.
+    the answer is on the disk. A torn or damaged line is no answer, nor is one for which
+    `is_sound(record)` is False.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, is_sound=lambda record: True):
         self.path = None if path is None else Path(path).expanduser().absolute()
         if path is not None and self.path.suffix.lower() != ".jsonl":
             self.path /= "answers.jsonl"
         self.answers, self._threads = {}, threading.Lock()
+        self._is_sound = is_sound
 
     def read(self):
         """Return all answers by key, with those of other processes."""
         if self.path is not None and self.path.exists():
             records, _ = read_sound_lines(self.path)
-            good = (x for x in records if isinstance(x, dict) and x.keys() >= _NEEDED)
-            self.answers.update((record["key"], record) for record in good)
+            for x in records:
+                is_whole = isinstance(x, dict) and x.keys() >= _NEEDED
+                if is_whole and isinstance(x["key"], str) and self._is_sound(x):
+                    self.answers[x["key"]] = x
         return self.answers
 
     def add(self, key, record):
         """Keep an answer, a dict of JSON values."""
         if self.path is not None:
-            make_folder(self.path.parent)
-            with self._threads:  # which need not wait for the lock of processes
-                lock = self._wait_for_lock()
-                try:
-                    with LineWriter(self.path, checksums=True) as writer:
-                        writer.write({"key": key, **record})
-                finally:
-                    lock.release()
+            # Threads need not wait for the lock of processes.
+            writer = partial(LineWriter, self.path, checksums=True)
+            with self._threads, self.hold(), writer() as lines:
+                lines.write({"key": key, **record})
         self.answers[key] = record
 
-    def _wait_for_lock(self):
-        end = time.monotonic() + _MAX_WAIT
-        while True:
+    @contextmanager
+    def hold(self, name="", wait=time.sleep, seconds=_MAX_WAIT):
+        """Hold a lock once no other process does; a true `wait(seconds)` gives up."""
+        lock, end = None, time.monotonic() + seconds
+        for n in count() if self.path is not None else ():
+            make_folder(self.path.parent)
             try:
-                return Lock(f"{self.path}.lock", f"the cache {str(self.path)!r}")
-            except LockedError:
-                if time.monotonic() > end:
+                lock = Lock(f"{self.path}{name}.lock", f"the cache {str(self.path)!r}")
+                break
+            except LockedError as exc:
+                if n == _QUICK:
+                    warn_caller(f"{self.path} is in use by {exc.holder}: waiting.")
+                if wait(_WAIT if n < _QUICK else 0.1) or time.monotonic() > end:
                     raise
-                time.sleep(_WAIT)
+        try:
+            yield
+        finally:
+            if lock is not None:
+                lock.release()

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from .._utils._containers import as_list, as_texts, refuse_unordered
 from .._utils._format import progress_bar, warn_caller
-from .._utils._repeatable import StoppedError, map_in_daemons
+from .._utils._repeatable import StoppedError, find_stop, map_in_daemons
 from .._utils._sklearn import Interval, validate_parameter_constraints
 from ._base import check_name, read_texts
 from ._cache import AnswerCache
@@ -195,13 +195,25 @@ class ChatAnnotator:
         self.name = check_name(self.model if self.name is None else self.name)
         self._address, self.host = _find_address(self.url)
         self._labels = _read_classes(self.classes, self.multi_label)
-        self._cache, self._sent = AnswerCache(self.cache), None
+        self._cache, self._sent = AnswerCache(self.cache, self._is_sound), None
         self._messages, self._options = self._make_messages(), self._make_options()
         settings = [_VERSION, self.host, self.model, self._messages, self._options]
         self._digest = _hash(settings)
 
     def __repr__(self) -> str:
         return f"ChatAnnotator({self.host!r}, {self.model!r}, name={self.name!r})"
+
+    def _is_sound(self, answer):
+        """Whether this object could have written a kept answer, a dict."""
+        label, share = answer["label"], answer["confidence"]
+        several = isinstance(label, list)
+        parts = {*map(repr, label if several else [label])}
+        is_known = parts <= {*map(repr, self._labels.values())}
+        is_share = share is None or (isinstance(share, float) and 0 <= share <= 1)
+        types = isinstance(answer.get("why"), str | None)
+        types = types and isinstance(answer.get("sent"), list | None)
+        is_label = label is None or (is_known and several == self.multi_label)
+        return types and is_share and is_label
 
     def _make_messages(self):
         """Return the messages before that of the text, list of dict."""
@@ -335,7 +347,11 @@ class ChatAnnotator:
         if self._sent is None:  # what the server accepted in an earlier run
             kept = filter(None, map(self._cache.answers.get, keys))
             self._sent = next((x.get("sent") for x in kept), None)
-        failures = self._ask_all(new) if new else {}
+        failures: dict[str, str] = {}
+        if new:
+            with self._cache.hold(f".{self._digest[:16]}", find_stop().wait, math.inf):
+                _, new, _ = self._plan(texts)  # another process may have asked
+                failures = self._ask_all(new) if new else {}
         found = {key: self._cache.answers.get(key, _NO_ANSWER) for key in keys}
         self._warn(found.values(), failures)
         return [(copy(found[x]["label"]), found[x]["confidence"]) for x in keys]
@@ -444,9 +460,10 @@ def _find_address(url):
         )
     try:
         parts = urlsplit(url if is_text else "")
-        is_known = parts.scheme in ("http", "https") and parts.hostname
-        is_known = is_known and parts.port != 0
-    except ValueError:  # such as a port out of range
+        host = parts.hostname or ""
+        is_known = parts.scheme in ("http", "https") and host and parts.port != 0
+        is_known = is_known and host.encode("idna").decode("idna") == host
+    except ValueError:  # such as a port out of range, or a part of 64 letters
         is_known = False
     if not is_known:
         raise ValueError(

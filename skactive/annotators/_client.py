@@ -15,6 +15,7 @@ except ImportError as error:
 
 # isort: split
 from .._utils._exchange import Exchanges, read_retry_after
+from .._utils._format import visible
 
 # What a request asks for, from the most to the least that a server may understand.
 MODES = (
@@ -149,9 +150,9 @@ class ChatClient:
             )
         if 300 <= status < 400:
             target = headers.get("location", "").partition("://")[2].partition("/")[0]
-            target = target[:_MAX_DETAIL] or "another path"
+            target = visible(self._hide(target))[:_MAX_DETAIL] or "another path"
             raise ConnectionError(
-                f"{self._host} redirects to {self._hide(target)}. Redirects are not "
+                f"{self._host} redirects to {target}. Redirects are not "
                 "followed, as texts and key would go along: pass the URL where the "
                 "API itself answers."
             )
@@ -164,7 +165,7 @@ class ChatClient:
     def _describe(self, content):
         """Return what a server says, in one short line."""
         message = " ".join(_read_message(content).split())
-        return self._hide(message)[:_MAX_DETAIL] or "no words"
+        return visible(self._hide(message))[:_MAX_DETAIL] or "no words"
 
     def _hide(self, text):
         """Return the text without the key, should a server repeat it."""

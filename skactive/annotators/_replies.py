@@ -73,6 +73,6 @@ def find_confidence(choice, content, span):
             start, end = end, end + len(token)
             total += logprob if start < span[1] and end > span[0] else 0.0
         share = math.exp(min(total, 0.0))
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, OverflowError):
         return None
     return share if 0 <= share <= 1 else None

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from ..persistence import export_onnx, load
+from ._parser import show_line
 from ._predict import read_about
 
 
@@ -13,5 +14,5 @@ def run_export(model, folder, quantize):
     estimator = load(model)
     folder = export_onnx(estimator, folder, quantize=quantize, classes=classes)
     size = sum(os.path.getsize(path) for path in Path(folder).iterdir()) / 1e6
-    print(f"{folder}: {size:,.0f} MB")
+    show_line(f"{folder}: {size:,.0f} MB")
     return 0

@@ -8,7 +8,7 @@ from ..labeling import run_prompt
 from ..project import Project, ProjectSettings
 from ..session import LockedError
 from ._annotate import read_classes
-from ._parser import one_or_several
+from ._parser import one_or_several, show_line
 
 _REMEMBERED = "text label show separator id suggest until annotator folder features "
 _REMEMBERED += "strategy model prompt dimensions machine machine_model max_requests "
@@ -57,10 +57,10 @@ def _label(project, terminal, port, open_browser):
             f"{project.file} is open in {exc.holder}. Finish it there first."
         ) from exc
     if project.sources is None:
-        print(f"{project.output}: as it was")
+        show_line(f"{project.output}: as it was")
     else:
         shown = ", ".join(f"{n:,} {name}" for name, n in project.sources.items())
-        print(f"{project.output}: {shown}")
+        show_line(f"{project.output}: {shown}")
     return 0
 
 

@@ -8,7 +8,7 @@ from ..labeling._label_studio._bridge import Bridge, count, report
 from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
 from ..project import Project, ProjectSettings
-from ._parser import say
+from ._parser import say, show_line
 
 
 def run_create(url, token_env, file, text, label, classes, multi_label, title):
@@ -37,7 +37,7 @@ def run_create(url, token_env, file, text, label, classes, multi_label, title):
         except BaseException:
             say(f"project {number} is incomplete: delete it, and run this again")
             raise
-    print(f"{url.rstrip('/')}/projects/{number}: {count(len(tasks), 'tasks')}")
+    show_line(f"{url.rstrip('/')}/projects/{number}: {count(len(tasks), 'tasks')}")
     return 0
 
 
@@ -177,4 +177,4 @@ def _report(bridge):
     """Write the answers, and print where they are."""
     path, session = bridge.export(), bridge.session
     labels = count(len(session.labels), "labels")
-    print(f"{path}: {labels}, {len(session.skipped):,} skipped")
+    show_line(f"{path}: {labels}, {len(session.skipped):,} skipped")

@@ -76,13 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _REPORTED as exc:
         if traceback:
             raise
-        print(
-            f"skactive: error: {name_options(_one_line(exc), shown)}", file=sys.stderr
-        )
+        say(f"skactive: error: {name_options(_one_line(exc), shown)}")
         return 2 if isinstance(exc, UsageError) else 1
     except KeyboardInterrupt as exc:
         hint = f"; {exc}" if str(exc) else ""
-        print(f"\nskactive: interrupted{hint}", file=sys.stderr)
+        say(f"\nskactive: interrupted{hint}")
         return 130
     finally:
         if errors:
@@ -158,7 +156,7 @@ class _WarningPrinter:
         line = _one_line(message)
         if (kind := re.sub(r"[0-9]+", "", line)) not in self._printed:
             self._printed.add(kind)
-            print(f"skactive: warning: {line}", file=sys.stderr)
+            say(f"skactive: warning: {line}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from .. import __version__
+from .._utils._format import visible
 
 _TABLE = Path(__file__).with_name("commands.toml")
 _ONE_OF = {"--classes", "--classes-file"}  # at most one may be named
@@ -17,7 +18,12 @@ class UsageError(Exception):
 
 def say(message, end="\n"):
     """Print a message that is not the result."""
-    print(message, file=sys.stderr, end=end, flush=True)
+    print(visible(message), file=sys.stderr, end=end, flush=True)
+
+
+def show_line(message):
+    """Print a line, or a table, of the result."""
+    print(visible(message))
 
 
 def one_or_several(names):

@@ -26,10 +26,13 @@ def run_serve(model, host, port, token_env):
         options["check_rows"] = exported.read
     else:
         n_columns = len(about["text"]) if isinstance(about.get("text"), list) else None
-        options["n_columns"] = n_columns or None
         # The first request need not wait for the encoder, and a model that fails is
         # found.
         predict([("text", "text")] if n_columns == 2 else ["text"])
+        options["n_columns"] = n_columns or 1
+        with suppress(Exception):  # of any estimator that does not read pairs
+            predict([("text", "text")])
+            options["n_columns"] = n_columns or None
     given = token or secrets.token_urlsafe(16)
     server = PredictionServer(predict, given, **options)
     shown = given if not token else f"${token_env}"

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import sys
 import warnings
 
 from .._utils._format import format_table
@@ -11,7 +10,7 @@ from .._utils._plugins import find
 from ..registry import available, get_strategy
 from ..testing import check_strategy
 from ..view import check_declarations
-from ._parser import UsageError
+from ._parser import UsageError, say, show_line
 
 
 def run_strategies(names, check):
@@ -21,11 +20,11 @@ def run_strategies(names, check):
     _warn_of_builtin_names(chosen)
     if check:
         number = f"{len(chosen)} strateg{'y' if len(chosen) == 1 else 'ies'}"
-        print(f"Checking {number} ...", file=sys.stderr)
+        say(f"Checking {number} ...")
     rows = [_list_row(entry, entries, check=check) for entry in chosen]
     header = ("name", "what it does", "targets", "needs")
     header += ("distribution", "version", "state")
-    print(format_table(header, rows, "text"))
+    show_line(format_table(header, rows, "text"))
     is_broken = any(row[-1].startswith(("broken", "fails")) for row in rows)
     return int(check and is_broken)
 

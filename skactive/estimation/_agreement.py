@@ -1,5 +1,6 @@
 """How much several annotators agree."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from numbers import Integral
@@ -7,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._utils._labels import is_names, key_of
+from .._utils._format import brief
+from .._utils._labels import is_missing, is_names, key_of
 from .._utils._sklearn import StrOptions, validate_params
+from ._mean import as_numbers
 
 _N_BOOTSTRAP = 1000
 _Interval = tuple[float, float]
@@ -131,6 +134,8 @@ def measure_agreement(
     >>> kappa, n_items
     (1.0, 30)
     """
+    answers = read_answers(answers)
+    machines = {x: drop_missing("machines", one) for x, one in (machines or {}).items()}
     several = [labels for labels in answers.values() if len(labels) > 1]
     rng, values = np.random.default_rng(random_state), ()
     if several:
@@ -141,7 +146,7 @@ def measure_agreement(
         for pair in combinations(people, 2)
     }
     people = list(dict.fromkeys(by for labels in answers.values() for by in labels))
-    for machine, predictions in (machines or {}).items():
+    for machine, predictions in machines.items():
         for person in people:
             both[person, machine] = [
                 {person: labels[person], machine: predictions[id]}
@@ -154,6 +159,22 @@ def measure_agreement(
         if rows
     }
     return Agreement(*values, pairs=pairs)
+
+
+def read_answers(answers):
+    """Return answers by item and annotator without those that are missing."""
+    answers = drop_missing("answers", answers)
+    return {id: drop_missing("answers", labels) for id, labels in answers.items()}
+
+
+def drop_missing(name, labels):
+    """Return a dict of labels without those that are missing."""
+    if not isinstance(labels, Mapping):
+        raise TypeError(
+            f"{name!r} must hold a dict of labels, got {brief(labels)}. Pass labels by "
+            "item, or by item and annotator, as in the example."
+        )
+    return {key: label for key, label in labels.items() if not is_missing(label)}
 
 
 def _measure(several, target, rng):
@@ -248,7 +269,7 @@ def _average(measure):
 
 def _find_moments(several):
     """Return number, sum and sum of squares of the answers to each item, (n, 3)."""
-    values = [np.array(list(labels.values()), dtype=np.float64) for labels in several]
+    values = [as_numbers("answers", list(labels.values())) for labels in several]
     middle = np.concatenate(values).mean()
     return np.array(
         [[len(x), (x - middle).sum(), ((x - middle) ** 2).sum()] for x in values]

@@ -7,8 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from .._utils._labels import is_missing, key_of
-from .._utils._sklearn import check_count, check_option
+from .._utils._checks import check_count, check_option, check_share
+from .._utils._labels import key_of
+from ._agreement import drop_missing, read_answers
+from ._mean import as_numbers
 
 _Verdict = Literal["yes", "no", "cannot tell"]
 _MIN_PEOPLE = 3  # fewer say "cannot tell"
@@ -127,13 +129,12 @@ def alternative_annotator_test(
     'yes'
     """
     for name, value in (("epsilon", epsilon), ("alpha", alpha)):
-        if not 0 <= value < 1:
-            raise ValueError(f"{name!r} must be from 0 to 1, got {value!r}.")
+        check_share(name, value, limits=(0,))
     check_count("min_items", min_items, least=2)
     check_option("measure", measure, ("accuracy", "distance"))
-    wins = _compare(
-        answers, machine, _share_of_equal if measure == "accuracy" else _rms
-    )
+    machine, answers = drop_missing("machine", machine), read_answers(answers)
+    score = _share_of_equal if measure == "accuracy" else _rms
+    wins = _compare(answers, machine, score)
     wins = {by: np.array(rows) for by, rows in wins.items() if len(rows) >= min_items}
     n_items = {by: len(rows) for by, rows in wins.items()}
     if len(wins) < _MIN_PEOPLE:
@@ -157,8 +158,7 @@ def _compare(answers, machine, score):
     """Return pairs of 0 and 1 by person: whether the machine and the person won."""
     wins = {}
     for id, labels in answers.items():
-        labels = {by: label for by, label in labels.items() if not is_missing(label)}
-        if is_missing(machine.get(id)):
+        if id not in machine:
             continue
         for by in labels:
             others = [label for other, label in labels.items() if other != by]
@@ -175,7 +175,8 @@ def _share_of_equal(label, others):
 
 
 def _rms(value, others):
-    return -np.sqrt(np.mean([(value - other) ** 2 for other in others]))
+    value, *others = as_numbers("answers", [value, *others])
+    return -np.sqrt(np.mean(np.square(np.subtract(others, value))))
 
 
 def _test(rows, epsilon, side):

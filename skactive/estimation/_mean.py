@@ -2,18 +2,22 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 
+from .._utils._checks import check_count, check_share
+from .._utils._containers import as_list
 from .._utils._format import brief
 from .._utils._labels import as_labels, is_missing
 
 _Interval = tuple[float, float]
 MIN_LABELS = 10  # fewer say "too few"
+_LEAST = 1e-100  # probability of a draw, whose inverse is squared
 _MOST_EXACT = 1_000  # labels for which the exact limits of a finite pool are computed
 
 
@@ -291,6 +295,7 @@ def interval_of_share(share, size, confidence_level):
     return float(low), float(high)
 
 
+@lru_cache(4096)
 def interval_of_count(count, n, n_pool, confidence_level):
     """Return the exact limits of the number of items of a pool that have a property.
 
@@ -358,7 +363,7 @@ class Sample:
                 )
             n_pool = len(pool)
             self.proxy, self.mean = f, pool.mean(axis=0)
-        if n_pool is not None and n_pool < self.n:
+        if n_pool is not None and check_count("n_pool", n_pool) < self.n:
             raise ValueError(
                 f"the pool must hold the {self.n} items of the sample, got {n_pool} "
                 "items. 'n_pool' and 'pool_proxy' are those of all items."
@@ -375,10 +380,10 @@ class Sample:
                 "'n_pool' must be given with 'draw_proba', got None. Draws without "
                 "replacement need the number of items in the pool."
             )
-        if len(q) != self.n or not ((q > 0) & (q <= 1)).all():
+        if len(q) != self.n or not ((q > _LEAST) & (q <= 1)).all():
             raise ValueError(
-                f"'draw_proba' must have {self.n} probabilities above 0, as 'y' has "
-                f"items, got {len(q)} from {q.min(initial=1):g} to "
+                f"'draw_proba' must have {self.n} probabilities above {_LEAST}, as 'y' "
+                f"has items, got {len(q)} from {q.min(initial=1):g} to "
                 f"{q.max(initial=0):g}."
             )
 
@@ -483,16 +488,13 @@ class Sample:
                     limit, best = variance + more, (value, variance + more, residuals)
         return *best[:2], alone, best[2]
 
+    @np.errstate(over="ignore", invalid="ignore")
     def estimate(self, *, is_share=True, confidence_level=0.95, always=False):
         """Return the MeanEstimate.
 
         `always` uses a proxy that explains nothing.
         """
-        if not 0 < confidence_level < 1:
-            raise ValueError(
-                "'confidence_level' must be between 0 and 1, such as 0.95, got "
-                f"{confidence_level!r}."
-            )
+        check_share("confidence_level", confidence_level)
         counted = float(self.mean[0]) if len(self.mean) else None
         fields = {"n_labels": self.n, "n_pool": self.n_pool, "counted": counted}
         fields |= {"is_share": is_share, "confidence_level": confidence_level}
@@ -516,6 +518,11 @@ class Sample:
             interval = float(low + min(tail, 0)), float(high + max(tail, 0))
         else:
             interval = None
+        if not np.isfinite([value, size, *(interval or ())]).all():
+            raise ValueError(
+                f"'y' must have a finite mean and variance, got {value:g} with the "
+                f"limits {interval}. Leave out extreme numbers."
+            )
         return MeanEstimate(float(value), interval, effective_size=size, **fields)
 
     def _bounds(self):
@@ -573,14 +580,17 @@ def as_indicators(name, labels, classes=None):
 
     `labels` is (n,) or (n, k). The classes are the sorted labels by default.
     """
-    if not np.ndim(labels) or not len(labels):
+    n_dimensions = count_dimensions(labels)
+    if not n_dimensions or not len(labels):
         raise ValueError(
             f"'{name}' must be a list of classes, or a column of 0 and 1 for each "
             f"class, got {brief(labels)}."
         )
-    if np.ndim(labels) == 2:
+    if classes is not None:
+        classes = _read_classes(classes)
+    if n_dimensions == 2:
         y = as_numbers(name, labels, 2)
-        names = list(range(y.shape[1])) if classes is None else list(classes)
+        names = list(range(y.shape[1])) if classes is None else classes
         if len(names) != y.shape[1] or not np.isin(y, (0, 1)).all():
             raise ValueError(
                 f"'{name}' must have a column of 0 and 1 for each of the {len(names)} "
@@ -588,12 +598,7 @@ def as_indicators(name, labels, classes=None):
             )
         return names, y
     labels = as_labels(labels, len(labels), name=name, items=name)
-    if classes is not None and any(map(is_missing, classes)):
-        raise ValueError(
-            f"'classes' must hold names, got {list(classes)!r}. None, NaN and empty "
-            "names stand for a missing label."
-        )
-    names = sorted(set(labels.tolist())) if classes is None else list(classes)
+    names = sorted(set(labels.tolist())) if classes is None else classes
     if unknown := set(labels.tolist()) - set(names):
         raise ValueError(
             f"'classes' must list all classes of '{name}'; {next(iter(unknown))!r} is "
@@ -602,16 +607,48 @@ def as_indicators(name, labels, classes=None):
     return names, (labels[:, None] == np.array(names)).astype(float)
 
 
-def check_proba(name, proba, k, most=2):
-    """Return probabilities (n, k), or (n, k, p) if `most` is 3; None stays None."""
+def count_dimensions(values):
+    """Return the number of dimensions, 0 for rows of several lengths."""
+    try:
+        return np.ndim(values)
+    except ValueError:
+        return 0
+
+
+def _read_classes(classes):
+    """Return different classes of one kind, list."""
+    names = as_list(classes) if count_dimensions(classes) == 1 else []
+    known = [x for x in names if isinstance(x, str | Real) and not is_missing(x)]
+    kinds = {isinstance(x, str) for x in known}
+    if len(kinds) != 1 or not len({*known}) == len(known) == len(names):
+        raise ValueError(
+            f"'classes' must hold names, got {brief(classes)}. Pass different ones, "
+            "all str or all numbers; None, NaN and '' stand for a missing label."
+        )
+    return names
+
+
+def check_proba(name, proba, k, n=None, *, is_sum=False, most=2):
+    """Return probabilities (n, k), or (n, k, p) if `most` is 3; None stays None.
+
+    With `is_sum`, the classes exclude each other.
+    """
     if proba is None:
         return None
-    proba = as_numbers(name, proba, most if np.ndim(proba) == most else 2)
-    if proba.shape[1] != k:
+    proba = as_numbers(name, proba, most if count_dimensions(proba) == most else 2)
+    if proba.shape[1] != k or n not in (None, len(proba)):
+        rows = "" if n is None else f"{n} rows and "
         raise ValueError(
-            f"'{name}' must have a column for each of the {k} classes, in the order of "
-            f"'classes', got an array of shape {proba.shape}. Name all classes with "
-            "'classes'."
+            f"'{name}' must have {rows}a column for each of the {k} classes, in the "
+            f"order of 'classes', got an array of shape {proba.shape}. Name all of "
+            "them with 'classes'."
+        )
+    sums = proba.sum(axis=1) if is_sum and proba.ndim == 2 else 1
+    if proba.min() < 0 or proba.max() > 1 + 1e-6 or np.abs(sums - 1).max() > 0.01:
+        raise ValueError(
+            f"'{name}' must hold probabilities from 0 to 1, got {proba.min():g} to "
+            f"{proba.max():g}, which sum to 1 in each row if an item has one class, "
+            f"got {np.min(sums):g} to {np.max(sums):g}. Divide the rows by their sums."
         )
     return proba
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._utils._checks import check_count, check_share
 from ._mean import MIN_LABELS, f1_of, interval_of_share
 
 
@@ -52,12 +53,13 @@ def plan_labels(
     >>> plan_labels(0.05, share=0.2, f1=0.8)
     796
     """
-    checked = {"half_width": half_width, "share": share, "f1": f1, "r2": r2}
-    for name, value in checked.items():
-        if value is not None and not (0 < value < 1 or (name == "r2" and value == 0)):
-            raise ValueError(
-                f"'{name}' must be between 0 and 1, such as 0.1, got {value!r}."
-            )
+    checked = {"half_width": half_width, "share": share, "f1": f1}
+    for name, value in {**checked, "confidence_level": confidence_level}.items():
+        if name != "f1" or f1 is not None:
+            check_share(name, value)
+    check_share("r2", r2, limits=(0,))
+    if n_pool is not None:
+        check_count("n_pool", n_pool)
     part = share if f1 is None else f1 / (2 - f1)
 
     def half(size):

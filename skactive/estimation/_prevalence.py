@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils._format import format_table, make_frame
+from .._utils._containers import as_list
+from .._utils._format import brief, format_table, make_frame
 from ._mean import MeanEstimate, Sample, as_indicators, check_proba
 
 _SHARES = (
@@ -160,12 +161,6 @@ def estimate_prevalence(
     28.3 % (22.9 to 33.6 %), from 120 labels that count as 268 of 2,000 texts
     """
     names, y = as_indicators("labels", labels, classes)
-    f, pool = (
-        check_proba(name, p, len(names), most=3)
-        for name, p in (("proba", proba), ("pool_proba", pool_proba))
-    )
-    if (f is None) != (pool is None):
-        raise ValueError("'proba' and 'pool_proba' must be given together, got one.")
     if groups is None:
         parts = {None: (slice(None), slice(None), n_pool)}
     elif pool_groups is None or draw_proba is not None:
@@ -175,6 +170,12 @@ def estimate_prevalence(
         )
     else:
         parts = _split(groups, pool_groups, len(y))
+        n_pool = sum(size for *_, size in parts.values())
+    options = {"is_sum": np.ndim(labels) == 1, "most": 3}
+    f = check_proba("proba", proba, len(names), len(y), **options)
+    pool = check_proba("pool_proba", pool_proba, len(names), n_pool, **options)
+    if (f is None) != (pool is None):
+        raise ValueError("'proba' and 'pool_proba' must be given together, got one.")
     estimates = {}
     for group, (rows, pool_rows, size) in parts.items():
         for j, name in enumerate(names):
@@ -191,15 +192,22 @@ def estimate_prevalence(
 
 def _split(groups, pool_groups, n):
     """Return rows of the sample, rows of the pool and size by group."""
-    groups, pool_groups = np.asarray(groups), np.asarray(pool_groups)
+    try:
+        groups, pool_groups = np.array(as_list(groups)), np.array(as_list(pool_groups))
+        names, codes, counts = np.unique(
+            pool_groups, return_inverse=True, return_counts=True
+        )
+        unknown = set(groups.tolist()) - set(names.tolist())
+    except (TypeError, ValueError) as exc:  # a list, or several kinds
+        raise ValueError(
+            "'groups' and 'pool_groups' must hold a name or a number for each item, "
+            f"got {brief(groups)} and {brief(pool_groups)}. Convert them to str."
+        ) from exc
     if len(groups) != n:
         raise ValueError(
             f"'groups' must have {n} items, as 'labels', got {len(groups)}."
         )
-    names, codes, counts = np.unique(
-        pool_groups, return_inverse=True, return_counts=True
-    )
-    if unknown := set(groups.tolist()) - set(names.tolist()):
+    if unknown:
         raise ValueError(
             f"'pool_groups' must hold the groups of all items, with the sample; "
             f"{next(iter(unknown))!r} is missing."

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from .._utils._format import brief, make_frame
+from .._utils._labels import join_labels
 from ._mean import (
     MIN_LABELS,
     MeanEstimate,
@@ -201,21 +203,26 @@ def estimate_quality(
     >>> print(found.classes[1].f1)
     85.7 % (68.3 to 95.1 %), from 20 labels of 1,000 texts
     """
+    names, truth = as_indicators("y", y, classes)
     several = np.ndim(y) == 2
     if classes is None and not several:
-        classes = sorted(
-            {*as_indicators("y", y)[0], *as_indicators("predicted", predicted)[0]}
-        )
-    names, truth = as_indicators("y", y, classes)
+        others, _ = as_indicators("predicted", predicted)
+        classes = sorted({*join_labels(*map(np.array, (names, others))).tolist()})
+        names, truth = as_indicators("y", y, classes)
     _, guess = as_indicators("predicted", predicted, names)
     if truth.shape != guess.shape:
         raise ValueError(
             f"'predicted' must have the shape of 'y', got {guess.shape} and "
             f"{truth.shape}."
         )
+    if pool_proba is not None and proba is None:
+        raise ValueError("'proba' must be given with 'pool_proba', got None.")
     beliefs = [
-        check_proba(name, p, len(names))
-        for name, p in (("proba", proba), ("pool_proba", pool_proba))
+        check_proba(name, p, len(names), n, is_sum=not several)
+        for name, p, n in (
+            ("proba", proba, len(truth)),
+            ("pool_proba", pool_proba, None),
+        )
     ]
     own, every = (None if p is None else _find_confidence(p, several) for p in beliefs)
     right = (truth == guess).all(axis=1)
@@ -230,10 +237,10 @@ def estimate_quality(
     sample = Sample(right, used, every, dependence=dependence, **options)
     accuracy = sample.estimate(confidence_level=confidence_level, always=True)
     rates = _Rates(sample, truth, guess, beliefs, several, confidence_level)
-    each = [[j] for j in range(len(names))]
+    each = [(j, j + 1) for j in range(len(names))]
     return QualityEstimate(
         accuracy,
-        rates.f1([*range(len(names))]) if several else accuracy,
+        rates.f1((0, len(names))) if several else accuracy,
         rates.average_f1(each),
         _find_overconfidence(own, every, accuracy, options),
         {
@@ -255,31 +262,29 @@ def _find_confidence(proba, several):
     return np.maximum(proba, 1 - proba).prod(axis=1) if several else proba.max(axis=1)
 
 
-def _expect_parts(proba, several):
-    """Return the probabilities (4, n, k) of the parts, for the most likely labels."""
-    guess = proba > 0.5
-    if not several:
-        guess = np.arange(proba.shape[1]) == proba.argmax(axis=1)[:, None]
-    return np.stack([guess * proba, guess, proba, np.maximum(guess, proba)])
+def _predict(proba, several):
+    """Return the most likely labels, an indicator matrix (n, k)."""
+    if several:
+        return proba > 0.5
+    return np.arange(proba.shape[1]) == proba.argmax(axis=1)[:, None]
 
 
 class _Rates:
     """Ratios of two parts of a pool, with intervals.
 
-    `parts` (4, n, k) are those of the sample, and `expected` their probabilities in the
-    sample and in the pool, or None.
+    `_pairs` are the labels and predictions (n, k) of the sample; with probabilities of
+    the pool, also those that models expect in the sample and in the pool.
     """
 
     def __init__(self, sample, truth, guess, beliefs, several, level):
         self._sample, self._level = sample, level
-        either = np.maximum(truth, guess)
-        self._parts = np.stack([truth * guess, guess, truth, either])
-        self._expected = []
+        self._pairs = [(truth, guess)]
         if beliefs[1] is not None:
-            self._expected = [_expect_parts(p, several) for p in beliefs]
+            self._pairs += [(p, _predict(p, several)) for p in beliefs]
+        self.f1 = cache(self._find_f1)
 
-    def f1(self, chosen):
-        """Return the MeanEstimate of the F1 score of some classes together."""
+    def _find_f1(self, chosen):
+        """Return the MeanEstimate of the F1 score of a range of classes together."""
         return self.find(_EITHER, chosen, f1_of)
 
     def find(self, whole, chosen, transform=float):
@@ -345,11 +350,12 @@ class _Rates:
 
     def _sum(self, chosen_parts, chosen):
         """Return parts (n,) of some classes, and their probabilities (., 2)."""
-        sums = [
-            x[chosen_parts][:, :, chosen].sum(axis=2)
-            for x in (self._parts, *self._expected)
-        ]
-        return [*sums[0], *(x.T for x in sums[1:])]
+        sums = []
+        for pair in self._pairs:
+            truth, guess = (x[:, slice(*chosen)] for x in pair)
+            parts = truth * guess, guess, truth, np.maximum(truth, guess)
+            sums.append(np.stack([parts[i].sum(axis=1) for i in chosen_parts]))
+        return [*sums[0].astype(float), *(x.T for x in sums[1:])]
 
     def average_f1(self, classes):
         """Return the MeanEstimate of the macro F1 score.
@@ -362,7 +368,7 @@ class _Rates:
         fields["confidence_level"] = self._level
         scores = [self.f1(j) for j in classes]
         fewest = min(one.n_labels for one in scores)
-        if fewest < MIN_LABELS and sample.n != sample.n_pool:
+        if not fewest or (fewest < MIN_LABELS and sample.n != sample.n_pool):
             return MeanEstimate(None, None, **fields | {"n_labels": fewest})
         values = np.array([one.value for one in scores])
         parts = [self._estimate(_EITHER, j) for j in classes]

@@ -5,6 +5,7 @@ import time
 import warnings
 from contextlib import contextmanager, suppress
 
+from .._utils._format import visible
 from ..project import Project
 from ..session import Desk
 from ._address import find_page
@@ -89,7 +90,7 @@ class _Prompt:
 
     def __init__(self, desk, client, read, write):
         self._desk, self._client = desk, client
-        self._read, self._write = read, write
+        self._read, self._write = read, lambda text: write(visible(text))
         self._item, self._since = None, 0.0
 
     def run(self):

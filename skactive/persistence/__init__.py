@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from .._utils._sealed import read_json
 from .._utils._sklearn import validate_params
 from ._card import make_card
 from ._estimators import (
@@ -20,7 +21,6 @@ from ._folder import (
     Writer,
     new_folder,
     open_folder,
-    read_json,
 )
 from ._onnx import export_onnx
 from ._values import ARRAY_DECODERS, VALUE_DECODERS, encode_array, encode_value
@@ -260,7 +260,7 @@ def load(
     if OBJECT_FILE not in files:
         raise ValueError(
             f"'manifest.json' in {os.fspath(folder)!r} must list {OBJECT_FILE!r}, and "
-            "does not. Save again."
+            "does not. Save again; an export is loaded by skactive.runtime.load."
         )
     names = _as_names(trusted)
     reader = Reader(root, files, _DECODERS, model=model, trusted=names)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from .._storage._fingerprint import collect_versions
+from .._utils._format import escape_markdown, format_table
 from ._folder import CARD
 
 _MOST_NAMES = 100  # classes that are named
@@ -22,13 +23,14 @@ def make_card(estimator, facts, folder, load="skactive.load"):
     names = [name for name, _ in encoders if re.fullmatch(_HUB_NAME, name)]
     lines += [f"base_model: {json.dumps(names)}"] if names else []
     tags = ["active-learning", *(["text-classification"] if encoders else [])]
-    lines += [f"tags: {json.dumps(tags)}", "---", "", f"# {folder}", ""]
+    lines += [f"tags: {json.dumps(tags)}", "---", ""]
+    lines += [f"# {escape_markdown(folder)}", ""]
     rows = {"Estimator": _describe(estimator)}
     if (classes := _list_names(getattr(estimator, "classes_", ()))) is not None:
         rows["Classes"] = classes
     if (labels := getattr(estimator, "y_labeled_", None)) is not None:
         rows["Labels"] = f"{len(labels):,}"
-    rows |= {name: str(text) for name, text in facts.items()}
+    rows |= facts
     if encoders:
         shown = [f"{name} (license: {x or 'see its page'})" for name, x in encoders]
         rows["Encoder"] = ", ".join(shown)
@@ -36,10 +38,8 @@ def make_card(estimator, facts, folder, load="skactive.load"):
     rows["Versions"] = ", ".join(
         f"{name} {version}" for name, version in versions if version
     )
-    cells = [[_escape(name), _escape(text)] for name, text in rows.items()]
-    lines += [
-        f"| {name} | {text} |" for name, text in [["", ""], ["---", "---"], *cells]
-    ]
+    cells = [map(escape_markdown, row) for row in rows.items()]
+    lines.append(format_table(["", ""], cells, "markdown"))
     lines += ["", "```python", "import skactive", ""]
     lines += [f"model = {load}({json.dumps(folder)})  # runs no code of the folder"]
     lines += ['model.predict(["a text", "another text"])' if encoders else ""]
@@ -86,7 +86,3 @@ def _read_encoder(model):
         title = None
     name = title[1] if title and folder.is_dir() else name
     return name, str(metadata.get("license", ""))
-
-
-def _escape(text):
-    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())

@@ -252,6 +252,8 @@ def _encode_by_skops(value, where, writer):
         marks = {key: Bunch(**{TAG: i}) for i, key in enumerate(parts)}
         skops.dump(copy.deepcopy(value, marks) if parts else value, path)
         unknown = _find_unknown(skops, path, writer.trusted)
+    except OSError:  # such as a full disk
+        raise
     except Exception as exc:  # the parts of an estimator may raise anything
         raise TypeError(
             f"{quote(where)} cannot be saved by skops, got {value!r} "

@@ -10,20 +10,23 @@ from pathlib import Path
 
 from .._storage._files import sync_folder
 from .._storage._fingerprint import collect_versions, warn_of_versions
-from .._storage._outputs import hash_file, stage, sweep
+from .._storage._outputs import stage, sweep
+from .._utils._sealed import (
+    CARD,
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    LoadError,
+    check_folder,
+    hash_file,
+    is_read,
+    list_files,
+    read_manifest,
+)
 
 OBJECT_FILE = "object.json"
-# A library might load these from a folder; `save` never writes them.
-_PICKLES_AND_CODE = (
-    *(".bin", ".ckpt", ".cloudpickle", ".dill", ".joblib", ".pickle", ".pkl"),
-    *(".pt", ".pth", ".py", ".pyc", ".so"),
-)
 MOST_BYTES, _MOST_TIMES = 10**8, 100  # of what a file is unpacked to
 TAG = "@"  # the key that distinguishes a coded value from a plain dict
-
-
-class LoadError(ValueError):
-    """A saved folder cannot be loaded."""
 
 
 def quote(where):
@@ -202,27 +205,6 @@ def _unreadable(where, exc):
     )
 
 
-def read_json(path):
-    """Return the content of a JSON file, or raise a LoadError that names it."""
-    try:
-        text = path.read_bytes().decode("utf-8", "surrogatepass")
-        return json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as exc:
-        raise LoadError(
-            f"{path.name!r} in {os.fspath(path.parent)!r} must be JSON that "
-            f"skactive.save wrote, and is not ({type(exc).__name__}: {exc}). Save "
-            "again, or copy the folder anew."
-        ) from exc
-
-
-def _refuse_constant(name):
-    raise ValueError(f"{name} is not JSON")
-
-
-MANIFEST = "manifest.json"
-FORMAT = "skactive"
-FORMAT_VERSION = 1
-CARD, _HUB_FILES = "README.md", ".cache/huggingface/"
 _NEW, _OLD = "new", "old"  # in the temporary folder
 
 
@@ -254,7 +236,7 @@ def new_folder(folder, overwrite):
 def _keep_card(old, new):
     """Copy a model card that was changed since it was written."""
     card = old / CARD
-    if card.is_file() and hash_file(card) != _read_manifest(old).get("card"):
+    if card.is_file() and hash_file(card) != read_manifest(old).get("card"):
         shutil.copyfile(card, new / CARD)
 
 
@@ -277,18 +259,18 @@ def _check_target(target, overwrite):
             f"'folder' must be a new folder, got {os.fspath(target)!r}, which exists. "
             "Pass another path, or overwrite=True to replace what was saved there."
         )
-    files = _list_files(target)
+    files = list_files(target)
     if not files:
         return
     try:
-        listed = set(_read_manifest(target)["files"])
+        listed = set(read_manifest(target)["files"])
     except (LoadError, KeyError, TypeError) as exc:
         raise FileExistsError(
             f"'folder' must be new or written by skactive.save, got "
             f"{os.fspath(target)!r}, which holds other files. It was left as it is; "
             "pass another path."
         ) from exc
-    if others := sorted(set(filter(_is_read, files)) - listed - {MANIFEST}):
+    if others := sorted(set(filter(is_read, files)) - listed - {MANIFEST}):
         raise FileExistsError(
             f"'folder' must hold only what skactive.save wrote to be replaced, got "
             f"{os.fspath(target)!r}, which also holds {others[0]!r}. Move that away, "
@@ -299,8 +281,8 @@ def _check_target(target, overwrite):
 def _seal(folder):
     """Write the manifest, and write everything to the disk."""
     files = {}
-    for name, path in sorted(_list_files(folder).items()):
-        if not _is_read(name):
+    for name, path in sorted(list_files(folder).items()):
+        if not is_read(name):
             continue
         files[name] = {"sha256": hash_file(path), "size": path.stat().st_size}
     manifest = {
@@ -317,39 +299,6 @@ def _seal(folder):
             with open(Path(directory, name), "rb+") as stream:
                 os.fsync(stream.fileno())
         sync_folder(directory)
-
-
-def _list_files(folder):
-    """Return the paths of everything but folders, by relative names with slashes."""
-    paths = {}
-    for directory, subfolders, names in os.walk(folder):
-        # A link to a folder counts as a file: it is not followed, and refused later.
-        links = [s for s in subfolders if os.path.islink(os.path.join(directory, s))]
-        for name in [*names, *links]:
-            path = Path(directory, name)
-            paths[path.relative_to(folder).as_posix()] = path
-    return paths
-
-
-def _is_read(name):
-    """Whether `load` uses a file: not the model card, nor what the hub adds."""
-    return name not in (CARD, ".gitattributes") and not name.startswith(_HUB_FILES)
-
-
-def _read_manifest(folder):
-    path = folder / MANIFEST
-    if not path.is_file() or path.is_symlink():
-        raise LoadError(
-            f"'folder' must be what skactive.save wrote, got {os.fspath(folder)!r}, "
-            f"which has no {MANIFEST!r}. Pass the folder itself, copied whole."
-        )
-    manifest = read_json(path)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise LoadError(
-            f"{MANIFEST!r} in {os.fspath(folder)!r} must be one of skactive.save, and "
-            "is of something else. Pass another folder."
-        )
-    return manifest
 
 
 def open_folder(folder):
@@ -369,51 +318,6 @@ def open_folder(folder):
             f"'folder' must be what skactive.save wrote, got {os.fspath(root)!r}, "
             f"which {'is a file' if root.exists() else 'does not exist'}."
         )
-    manifest = _read_manifest(root)
-    version = manifest.get("format_version")
-    if version != FORMAT_VERSION:
-        raise LoadError(
-            f"{MANIFEST!r} in {os.fspath(root)!r} is of format version {version!r}; "
-            f"this version of skactive reads {FORMAT_VERSION}. Install the version "
-            "that wrote it, or save again."
-        )
-    listed = manifest.get("files")
-    versions = manifest.get("versions")
-    if not isinstance(listed, dict) or not isinstance(versions, dict):
-        raise LoadError(
-            f"{MANIFEST!r} in {os.fspath(root)!r} must list 'files' and 'versions', "
-            "and does not. Save again, or copy the folder anew."
-        )
-    files = {name: x for name, x in _list_files(root).items() if _is_read(name)}
-    files.pop(MANIFEST)
-    if missing := sorted(set(listed) - set(files)):
-        raise LoadError(
-            f"{missing[0]!r} is missing in {os.fspath(root)!r}, though {MANIFEST!r} "
-            f"lists it ({len(missing)} missing in all). Copy the folder anew, whole."
-        )
-    if extra := sorted(set(files) - set(listed)):
-        raise LoadError(
-            f"{extra[0]!r} in {os.fspath(root)!r} is not listed in {MANIFEST!r} "
-            f"({len(extra)} such files in all). Remove it if you know it; otherwise do "
-            "not trust the folder."
-        )
-    for name, path in sorted(files.items()):
-        if name.lower().endswith(_PICKLES_AND_CODE):
-            raise LoadError(
-                f"{name!r} is a pickle or code, which skactive.save does not write. "
-                "It was not loaded; do not trust the folder."
-            )
-        expected = listed[name]
-        if path.is_symlink() or not path.is_file():
-            raise LoadError(
-                f"{name!r} in {os.fspath(root)!r} must be a plain file, and is not. "
-                "Copy the folder anew, with the content of links."
-            )
-        if not isinstance(expected, dict) or hash_file(path) != expected.get("sha256"):
-            raise LoadError(
-                f"{name!r} in {os.fspath(root)!r} has changed since it was saved: its "
-                f"SHA-256 is not the one in {MANIFEST!r}. Copy the folder anew, or "
-                "save again."
-            )
+    files, versions = check_folder(root)
     warn_of_versions(versions)
-    return root, frozenset(listed)
+    return root, files

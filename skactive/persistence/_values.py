@@ -7,7 +7,8 @@ from pathlib import Path, PurePath
 import numpy as np
 from scipy import sparse
 
-from ._folder import TAG, LoadError, quote, read_json
+from .._utils._sealed import read_json
+from ._folder import TAG, LoadError, quote
 
 _SEQUENCES = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 _SPARSE = {

@@ -172,12 +172,14 @@ def respond(status: int, content: Any, headers: Any = None) -> Response:
     return Response(text, status, headers, media_type="application/json")
 
 
-def check_token(token: str) -> str:
-    """Return the token, which is a part of the address."""
-    if not isinstance(token, str) or not re.fullmatch(r"[\w-]{16,}", token, re.ASCII):
+def check_token(token: str, allowed: str = r"[\w-]", others: str = "'-' or '_'") -> str:
+    """Return the token, by default one that is a part of an address; none is shown."""
+    is_text = isinstance(token, str)
+    if not is_text or not re.fullmatch(f"{allowed}{{16,}}", token, re.ASCII):
+        got = f"{len(token)} characters" if is_text else type(token).__name__
         raise ValueError(
-            "'token' must be at least 16 letters, digits, '-' or '_', got "
-            f"{token!r}. Pass None for a random one."
+            f"'token' must be at least 16 letters, digits, {others}, got {got}. Make "
+            "one with `secrets.token_urlsafe(16)`."
         )
     return token
 

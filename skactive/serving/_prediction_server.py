@@ -39,7 +39,7 @@ class PredictionServer(HttpServer):
         Called with a list of texts; returns three lists: the labels, the probabilities
         or None, and for each text pairs of class and probability, the best first.
     token : str
-        What requests must send, at least 16 letters, digits, "-" or "_".
+        What requests must send, at least 16 printable ASCII characters without blanks.
     n_columns : int, default=None
         1 for texts, 2 for pairs. Defaults to any.
     check_rows : callable, default=None
@@ -98,7 +98,8 @@ class PredictionServer(HttpServer):
         host: str = LOCALHOST,
         port: int | None = None,
     ) -> None:
-        self._predict, self._token = predict, check_token(token)
+        self._predict = predict
+        self._token = check_token(token, "[!-~]", "or signs of ASCII without blanks")
         self._n_columns, self._check_rows = n_columns, check_rows
         self._jobs: deque[Job] = deque()
         self._lock = anyio.Lock()

@@ -426,6 +426,11 @@ def _read(label, id):
         raise TypeError(
             f"'labels' must hold str, int, bool or float, got {label!r} for {id!r}."
         )
+    if isinstance(label, str) and label.endswith("\0"):
+        raise ValueError(
+            f"'labels' must not end in a null character, got {label!r} for {id!r}. "
+            "Remove it."
+        )
     if isinstance(label, int) and label.bit_length() > 63:
         raise ValueError(
             f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "

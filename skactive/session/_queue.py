@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics.pairwise import cosine_similarity
 
 from .._storage._fingerprint import hash_items
+from .._utils._checks import check_count, check_share
 from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features
 from .._utils._repeatable import round_seed
-from .._utils._sklearn import check_count
 from ._models import fit_front
 from ._pool import Batch, find_taught
 from ._state import settle
@@ -35,9 +34,7 @@ class Options:
             )
         shares = {"overlap": self.overlap, "max_similarity": self.max_similarity or 0.0}
         for name, value in shares.items():
-            is_number = isinstance(value, Real) and not isinstance(value, bool)
-            if not is_number or not 0.0 <= value <= 1.0:
-                raise ValueError(f"{name!r} must be from 0 to 1, got {value!r}.")
+            check_share(name, value, limits=(0, 1))
         if self.audit_every is not None:
             check_count("audit_every", self.audit_every)
 

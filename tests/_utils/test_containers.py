@@ -5,8 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from skactive._utils._containers import as_texts
+from skactive import ActiveLearner
+from skactive._utils._containers import as_texts, count_items
+from skactive._utils._labels import as_labels
 
 TEXTS = ["first", "", "third ü"]
 PAIRS = [("a", "b"), ("c", ""), ("e", "f")]
@@ -103,3 +106,23 @@ def test_bad_texts(X, error, message):
 def test_the_error_names_the_argument_and_counts():
     with pytest.raises(TypeError, match=r"'pool' .* at 9 of 9 positions.* and 4 more"):
         as_texts([None] * 9, name="pool")
+
+
+def test_columns_of_one_name_are_named():
+    frame = pd.DataFrame([["a", "b"], ["c", "d"]], columns=["text", "text"])
+    with pytest.raises(ValueError, match=r"'X' must have columns of different names"):
+        count_items(frame)
+    with pytest.raises(ValueError, match=r"got \['text', 'text'\]\. Rename them"):
+        ActiveLearner(LogisticRegression(), "margin").fit(frame, ["x", "y"])
+
+
+@pytest.mark.parametrize("labels", [["a\0", "a"], ["a", "b\0\0"]])
+def test_labels_that_numpy_would_change_are_refused(labels):
+    with pytest.raises(ValueError, match="'y' must hold labels that do not end in a n"):
+        as_labels(labels, 2)
+    with pytest.raises(ValueError, match="'y' must hold labels that do not end in a n"):
+        as_labels(pd.Series(labels, dtype=object), 2)
+
+
+def test_a_null_character_inside_of_a_label_is_kept():
+    assert as_labels(["a\0b", "c"], 2).tolist() == ["a\0b", "c"]

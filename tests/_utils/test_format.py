@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, ClassDescriptions
 from skactive._utils._containers import count_items
-from skactive._utils._format import brief, reprs
+from skactive._utils._format import brief, format_table, reprs, visible
 from skactive._utils._labels import as_labels
 from skactive._utils._sklearn import check_bool, check_count, check_option, check_path
 from skactive.linear_model import FewLabelClassifier
@@ -56,3 +56,23 @@ def test_no_error_holds_a_whole_container(call):
 
 def test_a_list_of_values_is_short():
     assert len(reprs(["x" * 999] * 9)) < 600
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;pwned\x07\x1b[2Jx", "\ufffd]0;pwned\ufffd\ufffd[2Jx"),
+        ("a\tb\rc\x0bd\xa0e", "a b c d e"),
+        ("two\nlines", "two\nlines"),
+        ("\u202eabc\ud800\x9b", "\ufffdabc\ufffd\ufffd"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", None),
+        (12, "12"),
+    ],
+)
+def test_a_terminal_gets_only_what_it_shows(text, shown):
+    assert visible(text) == (text if shown is None else shown)
+
+
+def test_a_cell_of_a_table_stays_in_its_line():
+    table = format_table(["class", "n"], [["a\nb\x1b[2J", "1"]])
+    assert table == "class    n\na b\ufffd[2J  1"

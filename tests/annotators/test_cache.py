@@ -5,11 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from skactive._storage import _files
+from skactive._storage._files import LockedError
+from skactive._utils._repeatable import stopped_by
 from skactive.annotators._cache import AnswerCache
 
 from ._helpers import KEY, chat, right
@@ -205,7 +210,7 @@ def test_two_processes_share_a_file(serve, make, tmp_path):
         assert out.strip() == str([text.split()[0] for text in half]), err
     assert len(set(read_keys(path))) == 30
     n = len(server.requests)
-    assert 30 <= n <= 40
+    assert n == 30
     again = make(server=server, cache=path)
     assert [label for label, _ in again.annotate(TEXTS)] == [
         x.split()[0] for x in TEXTS
@@ -247,3 +252,82 @@ def test_a_home_folder_is_found(tmp_path, monkeypatch):
     cache.add("a", {"label": 1, "confidence": None})
     assert cache.path == Path(tmp_path, "kept", "answers.jsonl")
     assert cache.path.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": "EVIL"},
+        {"label": {"a": 1}},
+        {"label": ["fire"]},
+        {"label": 1},
+        {"confidence": 7.0},
+        {"confidence": "high"},
+        {"confidence": float("nan")},
+        {"why": ["a"]},
+        {"sent": 5},
+        {"key": ["a"]},
+        {"key": None},
+    ],
+    ids=str,
+)
+def test_a_line_that_this_program_could_not_have_written_is_no_answer(
+    make, tmp_path, change
+):
+    first = make(cache=tmp_path)
+    first.annotate(TEXTS[:1])
+    record = json.loads((tmp_path / "answers.jsonl").read_text("utf-8"))
+    del record["crc"]
+    (tmp_path / "answers.jsonl").write_text(json.dumps(record | change) + "\n", "utf-8")
+    second = make(server=first.server, cache=tmp_path)
+    assert second.annotate(TEXTS[:1]) == [("fire", None)]
+    assert len(first.server.requests) == 2
+
+
+def test_a_line_of_several_classes(make, tmp_path):
+    reply = '{"labels": ["fire", "flood"]}'
+    params = {"multi_label": True, "cache": tmp_path}
+    first = make(lambda text, body: chat(reply), **params)
+    assert first.annotate(TEXTS[:1]) == [(["fire", "flood"], None)]
+    second = make(server=first.server, **params)
+    assert second.annotate(TEXTS[:1]) == [(["fire", "flood"], None)]
+    assert len(first.server.requests) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*is in use by")
+def test_who_asks_the_same_questions_waits_for_the_answers(make, tmp_path):
+    first = make(lambda text, body: time.sleep(0.05) or right(text), cache=tmp_path)
+    others = [make(server=first.server, cache=tmp_path) for _ in range(3)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda one: one.annotate(TEXTS), [first, *others]))
+    assert answers == [answers[0]] * 4
+    assert sorted(first.server.texts) == sorted(TEXTS)
+
+
+def test_other_questions_need_not_wait(make, tmp_path):
+    annotator = make(cache=tmp_path)
+    with AnswerCache(tmp_path).hold(".another"):
+        assert annotator.annotate(TEXTS[:1]) == [("fire", None)]
+
+
+def test_who_waits_says_for_whom_and_can_be_stopped(make, tmp_path):
+    annotator, stop = make(cache=tmp_path), threading.Event()
+    held = AnswerCache(tmp_path).hold(f".{annotator.describe()['digest'][:16]}")
+    threading.Timer(2, stop.set).start()
+    message = f"in use by process {os.getpid()} on"
+    with (
+        held,
+        stopped_by(stop),
+        pytest.warns(UserWarning, match=message),
+        pytest.raises(LockedError, match="is open for writing"),
+    ):
+        annotator.annotate(TEXTS)
+    assert annotator.server.requests == []
+
+
+def test_a_full_disk_is_named_with_the_file(make, tmp_path, monkeypatch):
+    annotator = make(cache=tmp_path)
+    monkeypatch.setattr(_files, "_write", lambda handle, line: os.write(handle, b"{"))
+    with pytest.raises(OSError, match=r"taken back: '.*answers.jsonl'") as caught:
+        annotator.annotate(TEXTS)
+    assert caught.value.filename == str(tmp_path / "answers.jsonl")

@@ -501,3 +501,50 @@ def test_a_missing_package_is_named(make, monkeypatch):
     with pytest.raises(ImportError, match=r'pip install "skactive\[machine\]"'):
         annotator.annotate(TEXTS)
     assert annotator.estimate_cost(TEXTS).n_requests == 12
+
+
+# What a server, or somebody who writes to the cache, might try
+
+
+@pytest.mark.parametrize("status", [400, 404, 500])
+def test_words_of_a_server_hold_no_codes_for_a_terminal(make, pauses, status):
+    words = json.dumps({"error": {"message": "a\x1b]0;pwned\x07\x1b[2J\u202eb\x9b"}})
+    annotator = make(lambda text, body: (status, {}, words), max_retries=1)
+    with pytest.raises(ConnectionError, match="pwned") as caught:
+        annotator.annotate(TEXTS)
+    assert str(caught.value).isprintable()
+
+
+def test_codes_for_a_terminal_are_in_no_warning(make):
+    words = json.dumps({"error": {"message": "\x1b[2J"}})
+    annotator = make(except_for(TEXTS[3], (400, {}, words)))
+    with pytest.warns(UserWarning, match="unusable reply") as caught:
+        annotator.annotate(TEXTS)
+    assert str(caught[0].message).isprintable()
+
+
+def test_a_key_that_stands_across_the_end_of_a_redirect_is_hidden(make):
+    location = {"Location": f"http://{'a' * 195}{KEY}.com/"}
+    annotator = make(lambda text, body: (302, location, ""))
+    with pytest.raises(ConnectionError, match="redirects to") as caught:
+        annotator.annotate(TEXTS)
+    assert KEY[:4] not in str(caught.value)
+
+
+def test_a_probability_that_is_no_float_is_none(make):
+    reply = chat('{"label": "fire"}', tokens=[('{"label": "fire"}', 0.5)])
+    reply["choices"][0]["logprobs"]["content"][0]["logprob"] = -(10**400)
+    annotator = make(lambda text, body: reply)
+    assert annotator.annotate(TEXTS[:1]) == [("fire", None)]
+
+
+@pytest.mark.parametrize(
+    "host", ["a..b", "xn--", "a" * 300, "\uff41.com", "a." + 64 * "b"]
+)
+def test_hosts_that_cannot_be(host):
+    with pytest.raises(ValueError, match="'url' must be an http or https address"):
+        ChatAnnotator(f"http://{host}", "tiny", CLASSES)
+
+
+def test_a_host_may_have_other_letters():
+    assert ChatAnnotator("http://m\u00fcnchen.de", "tiny", CLASSES).host == "münchen.de"

@@ -148,3 +148,29 @@ def test_a_short_token_and_no_model_are_refused(folder, monkeypatch, capsys):
     assert "'token' must be at least 16 letters" in capsys.readouterr().err
     assert main(["serve", str(folder.parent / "none")]) == 1
     assert "must be the folder of a model" in capsys.readouterr().err
+
+
+def test_a_token_of_any_printable_characters(serve, monkeypatch, capsys):
+    token, found = "+/=!\"#$%&'()*,-.:;<>?@[\\]^_`{|}~ab1", []
+    monkeypatch.setenv("SKACTIVE_TOKEN", token)
+    serve(lambda url: found.append(_ask(url, token).status_code))
+    assert found == [200]
+    assert token not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("token", ["short+/", "a secret with blanks", "sécret" * 4])
+def test_a_refused_token_is_not_shown(folder, monkeypatch, capsys, token):
+    monkeypatch.setenv("SKACTIVE_TOKEN", token)
+    assert main(["serve", str(folder)]) == 1
+    err = capsys.readouterr().err
+    assert f"got {len(token)} characters" in err
+    assert token not in err
+
+
+def test_pairs_for_a_model_of_texts_are_an_error_of_the_client(serve, monkeypatch):
+    monkeypatch.setenv("SKACTIVE_TOKEN", TOKEN)
+    replies = []
+    pairs = [["good", "film"], ["bad", "film"]]
+    serve(lambda url: replies.extend([_ask(url, texts=pairs), _ask(url)]))
+    assert [reply.status_code for reply in replies] == [400, 200]
+    assert "'texts' must hold texts, got" in replies[0].json()["error"]

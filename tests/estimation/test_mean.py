@@ -436,7 +436,7 @@ def test_few_labels_have_no_interval():
             "each of the 4 items",
         ),
         ({"y": [1, 0], "draw_proba": [0.5, 0.5]}, "'n_pool' must be given"),
-        ({"y": [1, 0], "draw_proba": [0, 1], "n_pool": 4}, "above 0"),
+        ({"y": [1, 0], "draw_proba": [0, 1], "n_pool": 4}, "above 1e-100"),
         ({"y": [1, 0], "confidence_level": 95}, "between 0 and 1"),
     ],
 )

@@ -314,3 +314,16 @@ def test_the_confusion_matrix_is_drawn_by_scikit_learn():
     assert [x.get_text() for x in display.ax_.get_yticklabels()] == CLASSES
     shown = [[int(cell.get_text()) for cell in row] for row in display.text_]
     assert shown == confusion_matrix(y, predicted).tolist()
+
+
+@pytest.mark.parametrize("cross_fitted", [True, False])
+def test_a_class_among_1000_is_estimated_as_one_of_two(cross_fitted):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 1000, 3000)
+    y[:30], predicted = 7, np.where(rng.random(3000) < 0.7, y, np.roll(y, 1))
+    options = {"n_pool": 20_000, "cross_fitted": cross_fitted}
+    found = estimate_quality(y, predicted, **options).classes
+    for j in (7, 999):
+        assert (
+            found[j] == estimate_quality(y == j, predicted == j, **options).classes[1]
+        )

@@ -99,3 +99,12 @@ def test_the_end_of_the_input_ends_every_prompt(open_desk):
     desk = open_desk(session={"classes": CLASSES, "refit": False})
     assert _type(desk, "1", "=")[-1].startswith("  1 ")
     assert len(desk.session.labels) == 1
+
+
+def test_texts_and_classes_hold_no_codes_for_a_terminal(open_desk):
+    text = "\x1b]0;pwned\x07 a\nb\tc \u202e\u0646\u200c\u0627"
+    desk = open_desk([text] * 3, session={"classes": ["\x1b[2Jx", "y"]})
+    shown = "\n".join(_type(desk, "?", "x", "="))
+    assert "\ufffd]0;pwned\ufffd a\nb c \ufffd\u0646\u200c\u0627" in shown
+    assert "\ufffd[2Jx" in shown
+    assert "\x1b" not in shown

@@ -38,8 +38,8 @@ def _reseal(folder, name=None):
     """Update the manifest for one file, or list all files again."""
     path = Path(folder) / "manifest.json"
     manifest = json.loads(path.read_text())
-    found = folder_module._list_files(Path(folder))
-    found = {name: x for name, x in found.items() if folder_module._is_read(name)}
+    found = folder_module.list_files(Path(folder))
+    found = {name: x for name, x in found.items() if folder_module.is_read(name)}
     found.pop("manifest.json")
     if name is not None:
         found = {name: found[name]} if name in manifest["files"] else {}

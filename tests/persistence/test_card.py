@@ -9,6 +9,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from skactive import load, make_text_classifier, save
+from skactive._utils._format import escape_markdown
 
 from ._helpers import LABELS, TEXTS, X, Y, _learner
 
@@ -56,7 +57,7 @@ def test_an_encoder_of_the_hub_is_the_base_model(tmp_path):
 def test_names_cannot_break_the_table(tmp_path):
     facts = {"a|b": "x\ny <script>"}
     save(_model(), tmp_path / "saved", facts=facts)
-    assert "| a\\|b | x y &lt;script> |" in _card(tmp_path / "saved")
+    assert "| a\\|b | x y &lt;script&gt; |" in _card(tmp_path / "saved")
 
 
 def test_many_classes_are_counted(tmp_path):
@@ -110,3 +111,24 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path, name):
 def test_facts_must_be_a_dict(tmp_path):
     with pytest.raises(ValueError, match="'facts'"):
         save(_model(), tmp_path / "saved", facts=["87 %"])
+
+
+def test_nothing_outside_runs_or_is_loaded_by_a_card(tmp_path):
+    names = ["![x](http://evil/x.png)", "[c](javascript:a)", "<img src=x>", "&lt;b>"]
+    names.append("a\x1b[2J\nb")
+    model = _model().fit(["a text"] * len(names), names)
+    folder = tmp_path / "a\n# b ![x](y.png)"
+    save(model, folder, facts={"`![x](y)`": "\x07![x](y)", 1: 2})
+    card = _card(folder)
+    table, heading = card.split("```python")[0], "\n# a \\# b !\\[x\\](y.png)\n"
+    assert heading in card
+    assert "| 1 | 2 |" in table
+    assert all(x.isprintable() for x in table.replace("\n", ""))
+    rows = table.partition("\n# ")[2].replace("\\[", "").replace("\\]", "")
+    assert not {"[", "]", "<"} & {*rows}
+    for shown in ("!\\[x\\](http://evil/x.png), ", "\\[c\\](javascript:a)"):
+        assert shown in table
+
+
+def test_text_of_a_card_that_means_something_in_html():
+    assert escape_markdown("&lt;b> `a` \\ *c*") == r"&amp;lt;b&gt; \`a\` \\ \*c\*"

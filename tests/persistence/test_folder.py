@@ -1,5 +1,6 @@
 """The folder that is written: whole or not at all, without pickle, nobody else's."""
 
+import errno
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import skactive
@@ -103,6 +105,7 @@ def test_a_failed_replacement_puts_the_earlier_one_back(saved, monkeypatch):
 # One process imports the library; each save is killed in a fork of it.
 KILLS = """
 import os, sys
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 import skactive
 from skactive.persistence import _folder as folder
@@ -278,3 +281,13 @@ def test_a_folder_moved_aside_by_a_killed_save_comes_back(saved):
         save(_learner(), saved)
     assert load(saved).n_rounds_ == 0
     assert os.listdir(saved.parent) == ["saved"]
+
+
+def test_a_full_disk_is_no_fault_of_the_estimator(tmp_path, monkeypatch):
+    def fail(*args, **params):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("skops.io.dump", fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        save(LogisticRegression(), tmp_path / "saved")
+    assert not list(tmp_path.iterdir())

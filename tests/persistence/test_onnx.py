@@ -28,11 +28,13 @@ from skactive import (
     AveragedClassifier,
     ClassDescriptions,
     export_onnx,
+    load,
     make_final_classifier,
     make_text_classifier,
     runtime,
     save,
 )
+from skactive._utils._sealed import hash_file
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.cli import main
 from skactive.features import StaticFeatures
@@ -43,6 +45,7 @@ from skactive.linear_model import (
 )
 
 from ..conftest import TEXTS, save_encoder
+from ._helpers import _reseal
 
 LONG = [*TEXTS, "a long day " * 40]
 PAIRS = [(one, two) for one, two in zip(LONG, reversed(LONG), strict=True)]
@@ -346,9 +349,7 @@ def test_another_folder_is_refused(copied, content):
     (copied / "manifest.json").unlink()
     if content is not None:
         (copied / "manifest.json").write_text(content)
-    with pytest.raises(
-        ValueError, match=r"'folder' must be what skactive\.export_onnx"
-    ):
+    with pytest.raises(ValueError, match=r"manifest\.json"):
         runtime.load(copied)
 
 
@@ -423,7 +424,7 @@ def test_the_runtime_needs_no_torch(exported):
 
 
 def test_the_runtime_is_short():
-    assert len(Path(runtime.__file__).read_text("utf-8").splitlines()) <= 210
+    assert len(Path(runtime.__file__).read_text("utf-8").splitlines()) <= 230
 
 
 def test_the_guide_predicts_without_skactive(exported, monkeypatch, capsys):
@@ -466,3 +467,127 @@ def test_the_command(tiny_bert, tmp_path, capsys):
     assert len(exported.predict(LONG)) == len(LONG)
     assert main(command) == 1
     assert "argument FOLDER: must be a new folder" in capsys.readouterr().err
+
+
+# Folders that somebody changed, with hashes made right
+
+
+def _change(folder, name="config.json", **changes):
+    content = json.loads((folder / name).read_text("utf-8"))
+    for key, value in changes.items():
+        place = (
+            content["readings"][0] if key in content.get("readings", [{}])[0] else {}
+        )
+        (place if key in place else content)[key] = value
+    (folder / name).write_text(json.dumps(content), "utf-8")
+    if name == "config.json":
+        _reseal(folder, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("classes", "abc"),
+        ("classes", ["a", "b"]),
+        ("classes", [["a"], "b", "c"]),
+        ("classes", None),
+        ("target", "regression"),
+        ("target", ["single-label"]),
+        ("max_length", -1),
+        ("max_length", 0),
+        ("max_length", "7"),
+        ("max_length", 1e999),
+        ("pad_id", -1),
+        ("pad_id", 10**30),
+        ("pad_id", 10**6),
+        ("prompt", 5),
+        ("lower", "no"),
+        ("special_tokens", None),
+        ("columns", [1]),
+        ("tokenizer", 3),
+        ("tokenizer", "../exported/tokenizer.json"),
+        ("readings", {}),
+        ("readings", [[]]),
+        ("numbers", ["x"]),
+        ("thresholds", ["a"]),
+        ("thresholds", [2.0, 0.5, 0.5]),
+    ],
+    ids=str,
+)
+def test_a_config_that_does_not_fit_is_refused(copied, name, value):
+    _change(copied, **{name: value})
+    with pytest.raises(ValueError, match=r"'config.json' in .* must ") as caught:
+        runtime.load(copied)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("name", ["classes", "target", "readings", "max_length"])
+def test_a_config_without_a_key_is_refused(copied, name):
+    content = json.loads((copied / "config.json").read_text("utf-8"))
+    (content if name in content else content["readings"][0]).pop(name)
+    (copied / "config.json").write_text(json.dumps(content), "utf-8")
+    _reseal(copied, "config.json")
+    with pytest.raises(ValueError, match=r"'config.json' in .* must fit the other"):
+        runtime.load(copied)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[" * 100_000, b"[]", b"5"], ids=len)
+def test_a_config_that_is_no_json_object_is_refused(copied, content):
+    (copied / "config.json").write_bytes(content)
+    _reseal(copied, "config.json")
+    with pytest.raises(ValueError, match=r"'config.json' in .* must "):
+        runtime.load(copied)
+
+
+def test_an_unknown_format_is_refused(copied):
+    _change(copied, "manifest.json", format_version=99)
+    with pytest.raises(ValueError, match=r"format version 99; this .* reads 1"):
+        runtime.load(copied)
+    _change(copied, "manifest.json", format_version=1, format="other")
+    with pytest.raises(ValueError, match=r"'manifest.json' .* of something else"):
+        runtime.load(copied)
+
+
+def test_files_that_the_manifest_does_not_list_and_links_are_refused(copied):
+    (copied / "w.dat").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"'w.dat' in .* is not listed"):
+        runtime.load(copied)
+    (copied / "w.dat").unlink()
+    (copied / "config.json").rename(copied.parent / "config.json")
+    (copied / "config.json").symlink_to(copied.parent / "config.json")
+    with pytest.raises(ValueError, match=r"'config.json' in .* must be a plain file"):
+        runtime.load(copied)
+
+
+@pytest.mark.parametrize("name", ["../config.json", "/etc/hostname"])
+def test_other_paths_in_a_manifest_are_refused(copied, name):
+    manifest = json.loads((copied / "manifest.json").read_text())
+    files = manifest["files"] | {name: manifest["files"]["config.json"]}
+    _change(copied, "manifest.json", files=files)
+    with pytest.raises(ValueError, match=f"'{name}' is missing"):
+        runtime.load(copied)
+
+
+def test_weights_in_other_files_are_refused(copied):
+    import onnx
+
+    model = onnx.load(copied / "model.onnx")
+    options = {"save_as_external_data": True, "size_threshold": 0, "location": "w.dat"}
+    onnx.save(model, copied / "model.onnx", **options)
+    for name in ("model.onnx", "w.dat"):
+        _reseal(copied, name)
+    manifest = json.loads((copied / "manifest.json").read_text())
+    digest = {"sha256": hash_file(copied / "w.dat")}
+    _change(copied, "manifest.json", files=manifest["files"] | {"w.dat": digest})
+    with pytest.raises(ValueError, match=r"'model.onnx' in .* must hold all weights"):
+        runtime.load(copied)
+
+
+def test_saved_models_and_exports_name_each_other(copied, tiny_bert, tmp_path, capsys):
+    folder = save(LogisticRegression(), tmp_path / "saved")
+    with pytest.raises(ValueError, match=r"Use skactive\.load for what save wrote"):
+        runtime.load(folder)
+    with pytest.raises(ValueError, match=r"is loaded by skactive\.runtime\.load"):
+        load(copied)
+    assert main(["export", str(copied), str(tmp_path / "again")]) == 1
+    assert "runtime.load" in capsys.readouterr().err

@@ -494,3 +494,11 @@ def test_an_annotator_of_a_desk_is_no_array(open_session):
     wrong = pytest.raises(ValueError, match="'annotator' must be None or a str of at")
     with Desk(open_session(refit=False)) as desk, wrong:
         desk.state(np.empty((0, 2)))
+
+
+def test_a_label_that_ends_in_a_null_character_is_not_recorded(open_session):
+    with open_session() as session:
+        ids = session.ask().ids
+        with pytest.raises(ValueError, match=r"must not end in a null .* got 'a\\x00'"):
+            session.tell(ids[:2], ["ham", "a\0"])
+        assert not session.labels

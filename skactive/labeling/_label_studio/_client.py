@@ -16,6 +16,7 @@ except ImportError as error:
 
 # isort: split
 from ..._utils._exchange import Exchanges, read_retry_after
+from ..._utils._format import visible
 
 RETRIED = (429, 500, 502, 503, 504)
 # With these answers and errors a request surely had no effect.
@@ -357,7 +358,7 @@ class Client:
     def _describe(self, response):
         """Return what the server said, shortened where it is not JSON."""
         detail, is_json = read_detail(response)
-        return self._hide(detail)[: 500 if is_json else 80]
+        return visible(self._hide(detail))[: 500 if is_json else 80]
 
     def _hide(self, text):
         """Return the text without the tokens, should a server repeat them."""
