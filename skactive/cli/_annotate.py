@@ -12,7 +12,7 @@ from .._tables._reader import TableFile
 from .._tables._writer import free_name, write_table
 from .._utils._labels import trim
 from ..project import ProjectSettings, say_cost
-from ._parser import say
+from ._parser import say, show_line
 from ._predict import find_out, open_table
 
 
@@ -31,7 +31,7 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
         answers = machine.annotate(texts)
     except OSError as exc:
         kept = "The answers so far are kept: the same command goes on."
-        raise OSError(f"{exc} {kept}") from exc
+        raise OSError(f"{str(exc).rstrip('.')}. {kept}") from exc
     except KeyboardInterrupt as exc:
         raise KeyboardInterrupt("the same command goes on") from exc
     columns = dict(table.columns)
@@ -46,7 +46,7 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
     _, kept = write_own(out, write, mode=mode)
     if kept is not None:
         say(f"what was in {out} is kept as {kept}")
-    print(f"{out}: {len(labels) - labels.count(None):,} labels by {machine.name}")
+    show_line(f"{out}: {len(labels) - labels.count(None):,} labels by {machine.name}")
     return 0
 
 

@@ -10,10 +10,11 @@ from .._storage._outputs import write_own
 from .._tables._labels import OWN, find_own, read_labels, to_indicator
 from .._tables._reader import TableFile
 from .._tables._writer import write_table
+from .._utils._format import escape_markdown
 from .._utils._labels import is_missing, trim
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ..project import Project
-from ._parser import say
+from ._parser import say, show_line
 from ._predict import refuse_table
 
 _ESTIMATOR = (
@@ -46,19 +47,23 @@ def run_estimate(
         table = SampledTable(source, label, regression=regression, **columns)
         if plan is not None and not table.rows.any():
             n = plan_labels(plan, n_pool=len(table.rows), **level)
-            print(f"{n:,} random labels give every share within {100 * plan:g} points.")
+            show_line(
+                f"{n:,} random labels give every share within {100 * plan:g} points."
+            )
             return 0
         table.check()
         say("The labels must be those of a random sample of the rows.")
         estimate = table.estimate_mean if regression else table.estimate_shares
         found, lines = estimate(level), table.describe()
-    print(found)
+    show_line(found)
     if card is not None:
         versions = ", ".join(f"{x} {v}" for x, v in collect_versions().items() if v)
-        text = "\n".join([*lines, f"Versions: {versions}.", "", str(found), ""])
+        lines = [escape_markdown(line) for line in [*lines, f"Versions: {versions}."]]
+        table = [f"    {line}" for line in str(found).splitlines()]
+        text = "\n".join([*lines, "", *table, ""])
         _write(card, lambda path: path.write_text(text, "utf-8"), "the card")
     if plan is not None:
-        print(_plan(found, plan, level))
+        show_line(_plan(found, plan, level))
     if out is not None:
         n = f"{len(found.estimates):,} shares"
         _write(out, lambda path: write_table(path, found.to_dict()), n)
@@ -68,7 +73,7 @@ def run_estimate(
 def _write(path, write, what):
     """Write a file by `write(path)`; what is there already is kept."""
     _, kept = write_own(path, write)
-    print(f"{path}: {what}" + (f"; what was there is {kept} now" if kept else ""))
+    show_line(f"{path}: {what}" + (f"; what was there is {kept} now" if kept else ""))
 
 
 def _estimate_project(file, label, regression, level, columns, about):

@@ -31,8 +31,8 @@ def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **option
     options |= {name: one_or_several(options[name]) for name in ("text", "label")}
     project = Project(fine_tuning=not no_fine_tuning, **options).recall()
     if classes_file is not None:
-        known = project.find_classes()
-        project = replace(project, classes=read_classes(classes_file, known))
+        names = project.find_classes()
+        project = replace(project, classes=read_classes(classes_file, names))
     try:
         project.check()
     except ValueError as exc:

@@ -11,7 +11,7 @@ from .._tables._reader import TableFile
 from .._tables._writer import WRITERS, free_name, write_table
 from .._utils._format import find_certainty, list_best
 from ..project import PREDICTED, write_output
-from ._parser import say
+from ._parser import say, show_line
 
 _TARGETS = ("single-label", "multi-label", "regression")
 
@@ -37,7 +37,7 @@ def run_predict(model, file, text, out):
     message = write_output(folder, PREDICTED, out, write, find_mode(source))
     if message is not None:
         say(message)
-    print(f"{out}: {n:,} predictions")
+    show_line(f"{out}: {n:,} predictions")
     return 0
 
 

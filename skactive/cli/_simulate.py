@@ -19,7 +19,7 @@ from ..plotting import import_figure, write_report
 from ..registry import get_strategy
 from ..semi_supervised import make_text_classifier, packaged_model
 from ..simulation import OtherSettingsError, run_experiment
-from ._parser import UsageError, encoder_options, one_or_several, say
+from ._parser import UsageError, encoder_options, one_or_several, say, show_line
 
 _SCORING = {
     "single-label": ["accuracy", "f1_macro"],
@@ -85,8 +85,8 @@ def run_demo(**options):
 def run_report(folder, scoring=None):
     """Run the command `report`: write the report of a folder, and print it."""
     text, written = write_report(folder, scoring=scoring)
-    print(text)
-    print(f"Written: {', '.join(map(str, written))}")
+    show_line(text)
+    show_line(f"Written: {', '.join(map(str, written))}")
     return 0
 
 

@@ -213,7 +213,9 @@ def test_the_card_of_a_table_says_what_is_known(table, capsys):
     first, *_, last = Path("card.txt").read_text().partition("\n\n")
     assert "Sample: 80 of 600 rows, said to be a simple random sample" in first
     assert "Predictions: columns machine." in first
-    assert printed == f"{last}card.txt: the card\n"
+    shown = "".join(f"    {line}\n" for line in printed.splitlines()[:-1])
+    assert last == shown  # a block of code in Markdown
+    assert printed.endswith("card.txt: the card\n")
     Path("card.txt").write_text("mine")
     assert run(capsys, *place).endswith("what was there is card.1.txt now\n")
     assert Path("card.1.txt").read_text() == "mine"
