@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import compress, islice
+from itertools import accumulate, compress, islice
 from typing import Any
 
 from .._storage._files import BLOCK_BYTES, BLOCK_ROWS
@@ -107,24 +107,28 @@ def _read_rows(path, dialect):
         reader = csv.reader(file, strict=True, **options)
         n_skipped, n_cells, n_read, n = line, None, 0, 1
         try:
-            while part := [(reader.line_num, row) for row in islice(reader, n)]:
-                ends = [end + n_skipped for end, _ in part]
-                starts, line = [line + 1, *(end + 1 for end in ends[:-1])], ends[-1]
-                rows = [row for _, row in part]
+            while rows := list(islice(reader, n)):
+                end = reader.line_num + n_skipped
+                starts = range(line + 1, end + 1)
+                if len(starts) > len(rows):  # cells with line breaks
+                    ends = accumulate(map(_count_lines, rows), initial=line + 1)
+                    starts = list(ends)[:-1]
                 n_cells = n_cells or len(rows[0])
                 if not all(rows) and n_read:  # an empty line is no row
-                    starts, rows = (
-                        list(compress(starts, rows)),
-                        list(filter(None, rows)),
+                    starts = list(compress(starts, rows))
+                    rows = list(filter(None, rows))
+                if set(map(len, rows)) - {n_cells}:
+                    at, row = next(
+                        (at, row)
+                        for at, row in zip(starts, rows, strict=True)
+                        if len(row) != n_cells
                     )
-                for at, row in zip(starts, rows, strict=True):
-                    if len(row) != n_cells:
-                        raise ValueError(
-                            f"line {at} of {str(path)!r} has {len(row)} fields, but "
-                            f"the header has {n_cells}. Quote fields that hold the "
-                            "delimiter, and check that the suffix matches the format."
-                        )
-                n_read += len(part)
+                    raise ValueError(
+                        f"line {at} of {str(path)!r} has {len(row)} fields, but the "
+                        f"header has {n_cells}. Quote fields that hold the delimiter, "
+                        "and check that the suffix matches the format."
+                    )
+                line, n_read = end, n_read + len(rows)
                 if rows:
                     yield starts, rows
                 n = BLOCK_BYTES * n_read // max(file.buffer.tell(), 1)
@@ -135,6 +139,14 @@ def _read_rows(path, dialect):
                 f"{exc}. Quote fields that hold the delimiter, and double the quotes "
                 "inside them."
             ) from exc
+
+
+def _count_lines(row):
+    """Return the number of lines of a row of a delimited file."""
+    return 1 + sum(len(_LINE_END.findall(cell)) for cell in row)
+
+
+_LINE_END = re.compile("\r\n|\r|\n")
 
 
 def open_text(path, newline=None):

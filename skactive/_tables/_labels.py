@@ -34,8 +34,8 @@ class Labels:
         "single-label", "multi-label" or "regression".
     cells : LabelCells or None
         How several classes per text are written.
-    as_read : set of int
-        The rows whose labels are written in the file as they are here.
+    trimmed : set of int
+        The rows whose labels had blanks around them.
     n_chosen : int
         Number of labels by people in a session of skactive, which asked for them.
     """
@@ -43,7 +43,7 @@ class Labels:
     values: list
     target: str = "single-label"
     cells: Any = None
-    as_read: set = field(default_factory=set)
+    trimmed: set = field(default_factory=set)
     n_chosen: int = 0
 
 
@@ -59,12 +59,11 @@ def read_labels(
 ):
     """Return the Labels of a table, Cells; `label` are one key or several.
 
-    This is how every command and function reads labels. Only the rows of
-    `table.texts` count, if its texts were read. Spaces and invisible characters around
-    a label are removed, and blank cells are missing. In formats without types, a
-    column holds text unless each cell is the shortest spelling of one integer. In the
-    others, numbers with fractions are text as well, since classes are no quantities;
-    with `regression`, all labels are floats.
+    This is how every command and function reads labels, those of `table.rows`. Spaces
+    and invisible characters around a label are removed, and blank cells are missing. In
+    formats without types, a column holds text unless each cell is the shortest spelling
+    of one integer. In the others, numbers with fractions are text as well, since
+    classes are no quantities; with `regression`, all labels are floats.
 
     In a table that skactive wrote, predictions are missing labels, unless `predicted`.
     `like` are the Labels of another column, whose form is taken. Without `typed`, the
@@ -73,34 +72,34 @@ def read_labels(
     _check_form(label, separator, regression)
     several = not isinstance(label, str)
     keys = list(label) if several else [label]
-    rows = table.texts or range(len(table.places))
-    columns = {key: table.cells(key) for key in keys}
-    labels = Labels([None] * len(table.places))
+    rows, columns = table.rows, {key: table.cells(key) for key in keys}
+    labels = Labels([])
     if not predicted:
         rows = _leave_out_predictions(table, keys, columns, rows, labels)
     if regression:
-        labels.target, read = "regression", columns[label]
+        labels.target, values = "regression", columns[label]
     elif typed and (cells := _find_cells(columns, label, separator, table, like)):
         labels.target, labels.cells = "multi-label", cells
-        read = cells.read(columns, rows, table)
+        values = cells.read(columns, rows, table)
     else:
-        read = columns[label]
-    by_row = _trim(read, rows, is_untyped(table.path))
-    labels.as_read = {row for row, value in by_row.items() if value == read[row]}
-    if n := len(by_row) - len(labels.as_read):
+        values = columns[label]
+    if len(rows) < len(values):
+        counts = set(rows)
+        values = [x if row in counts else None for row, x in enumerate(values)]
+    values, labels.trimmed = _trim(values, is_untyped(table.path))
+    if n := len(labels.trimmed):
         table.say(
             f"{n:,} labels of {label!r} had spaces around them, which are removed"
         )
     if regression:
-        by_row = _read_numbers(by_row, table, label)
-    elif typed and labels.cells is None:
-        by_row = _read_classes(by_row, table, label)
-    for row, value in by_row.items():
-        labels.values[row] = value
-    if typed and not regression:
-        for message in describe_lookalikes(list_classes(by_row.values())):
+        values = _read_numbers(values, table, label)
+    elif typed:
+        values = values if labels.cells else _read_classes(values, table, label)
+        names = dict.fromkeys(values if labels.cells is None else list_classes(values))
+        for message in describe_lookalikes(x for x in names if x is not None):
             table.say(message)
-        _compare_copies(by_row, table)
+        _compare_copies(values, table)
+    labels.values = values
     return labels
 
 
@@ -124,17 +123,29 @@ def _check_form(label, separator, regression):
         )
 
 
-def _trim(labels, rows, is_escaped):
-    """Return the labels that there are, without blanks around names, dict by row."""
+def _trim(cells, is_escaped):
+    """Return labels without blanks around names, None for missing ones.
+
+    The second value is the set of the rows that had blanks.
+    """
     read = unescape if is_escaped else str
-    trimmed = {x: trim(read(x)) for x in set(filter(_is_str, labels))}
-    by_row = {row: labels[row] for row in rows}
-    by_row = {row: trimmed.get(x) if _is_str(x) else x for row, x in by_row.items()}
-    return {
-        row: list(dict.fromkeys(map(trim, x))) if isinstance(x, list) else x
-        for row, x in by_row.items()
-        if x != "" and not is_missing(x)
-    }
+    names = {x: trim(read(x)) or None for x in set(filter(_is_str, cells))}
+    if set(map(type, cells)) <= {str, type(None)}:
+        odd = {x for x, name in names.items() if name not in (x, None)}
+        rows = {row for row, x in enumerate(cells) if x in odd} if odd else set()
+        return list(map(names.get, cells)), rows
+    trimmed = [
+        list(dict.fromkeys(map(trim, x)))
+        if isinstance(x, list)
+        else names[x]
+        if _is_str(x)
+        else None
+        if is_missing(x)
+        else x
+        for x in cells
+    ]
+    rows = zip(trimmed, cells, strict=True)
+    return trimmed, {i for i, (x, y) in enumerate(rows) if x is not None and x != y}
 
 
 def _is_str(cell):
@@ -220,13 +231,15 @@ def describe_lookalikes(names):
     ]
 
 
-def _compare_copies(by_row, table):
+def _compare_copies(values, table):
     """Add a message about texts that occur with different labels."""
-    first, texts = {}, table.texts
-    odd = {}
-    for row, label in by_row.items() if texts else ():
-        other = first.setdefault(texts[row], row)
-        if by_row[other] != label and not same_label(by_row[other], label):
+    rows = [row for row in table.rows if values[row] is not None] if table.texts else []
+    if len({table.texts[row] for row in rows}) == len(rows):
+        return
+    first, odd = {}, {}
+    for row in rows:
+        other = first.setdefault(table.texts[row], row)
+        if not same_label(values[other], values[row]):
             odd.setdefault(other, [other]).append(row)
     if odd:
         at = table.where(next(iter(odd.values())))
@@ -239,35 +252,36 @@ def _compare_copies(by_row, table):
 # One class or number per text ---------------------------------------------------------
 
 
-def _read_classes(by_row, table, label):
-    """Return the labels of one type, dict of row to str, int or bool."""
-    kinds = {type(value) for value in by_row.values()}
+def _read_classes(values, table, label):
+    """Return labels of one type, str, int or bool; None stays."""
+    different = {x for x in values if x is not None}
+    kinds = set(map(type, values)) - {type(None)}
     if is_untyped(table.path):
-        cells = set(by_row.values())
-        if all(map(_INTEGER.fullmatch, cells)):
-            return {row: int(cell) for row, cell in by_row.items()}
-        if len(cells) > _MANY and all(map(_NUMBER.fullmatch, cells)):
+        if all(map(_INTEGER.fullmatch, different)):
+            return list(map({x: int(x) for x in different}.get, values))
+        if len(different) > _MANY and all(map(_NUMBER.fullmatch, different)):
             table.say(
-                f"{len(cells):,} different numbers of column {label!r} are names of "
-                "classes; only a regression reads them as quantities"
+                f"{len(different):,} different numbers of column {label!r} are names "
+                "of classes; only a regression reads them as quantities"
             )
-        return by_row
-    odd = [row for row, value in by_row.items() if not _is_label(value)]
-    if odd or (bool in kinds and len(kinds) > 1):
-        row = odd[0] if odd else _first_of_another_type(by_row)
+        return values
+    rows = [row for row, x in enumerate(values) if x is not None]
+    odd = [row for row in rows if not _is_label(values[row])]
+    if bool in kinds and len(kinds) > 1:
+        odd += [row for row in rows if type(values[row]) is not type(values[rows[0]])]
+    if odd:
         raise ValueError(
             f"{table.name(label)} must hold labels of one type, str, bool or int of at "
-            f"most 64 bits; got {by_row[row]!r:.60} at {table.where([row])}. Use one "
-            "type."
+            f"most 64 bits; got {values[odd[0]]!r:.60} at {table.where(odd[:1])}. Use "
+            "one type."
         )
-    spelled = {row: spell(value) for row, value in by_row.items()}
-    if kinds <= {int, float} and all(map(_INTEGER.fullmatch, spelled.values())):
-        return {row: int(value) for row, value in by_row.items()}
+    if kinds <= {int, float} and all(float(x).is_integer() for x in different):
+        return [None if x is None else int(x) for x in values]
     if len(kinds) < 2 and float not in kinds:
-        return by_row
-    texts = {value for value in by_row.values() if isinstance(value, str)}
+        return values
+    spelled = [None if x is None else spell(x) for x in values]
     both = [
-        row for row, x in by_row.items() if type(x) is not str and spell(x) in texts
+        row for row in rows if not _is_str(values[row]) and spelled[row] in different
     ]
     if both and table.path.suffix.lower() != ".xlsx":
         raise ValueError(
@@ -286,20 +300,17 @@ def _is_label(value):
     return type(value) in (str, bool, int) and not is_huge
 
 
-def _first_of_another_type(by_row):
-    first = type(next(iter(by_row.values())))
-    return next(row for row, value in by_row.items() if type(value) is not first)
-
-
-def _read_numbers(by_row, table, label):
-    """Return the labels of a regression, dict of row to float."""
-    numbers = {}
-    for row, cell in by_row.items():
+def _read_numbers(values, table, label):
+    """Return the labels of a regression as floats; None stays."""
+    numbers = [None] * len(values)
+    for row, cell in enumerate(values):
+        if cell is None:
+            continue
         is_number = not isinstance(cell, str) or _NUMBER.fullmatch(cell)
         with suppress(TypeError, ValueError):
             if is_number and not isinstance(cell, bool):
                 numbers[row] = float(cell)
-        if not math.isfinite(numbers.get(row, math.nan)):
+        if numbers[row] is None or not math.isfinite(numbers[row]):
             advice = "Leave out regression=True for classes."
             if _NUMBER.fullmatch(str(cell).replace(",", ".")):
                 advice = "Write decimal points, not commas."

@@ -124,14 +124,23 @@ class Cells:
         Where the rows are in the file, counted in `unit`.
     dialect : dict
         The options with which `write_table` writes a file of the same kind.
-    texts : dict of int to str or tuple
-        The texts of the rows that have one, after `read_texts`.
+    rows : sequence of int
+        The rows that count: those that have a text, after `read_texts`.
+    texts : list
+        The text of each row, None without one; empty before `read_texts`.
     messages : list of str
     """
 
     def __init__(self, path, names, places, unit):
         self.path, self.names, self.places, self.unit = path, names, places, unit
-        self.columns, self.texts, self.dialect, self.messages = {}, {}, {}, []
+        self.columns, self.texts, self.dialect, self.messages = {}, [], {}, []
+        self._blank = []  # rows without a text
+
+    @property
+    def rows(self):
+        """The rows that count."""
+        rows = range(len(self.places))
+        return sorted(set(rows).difference(self._blank)) if self._blank else rows
 
     def say(self, message):
         """Add a message, once."""
@@ -165,43 +174,46 @@ class Cells:
         return key
 
     def read_texts(self, columns):
-        """Return the texts of one or two columns, dict of row to str or tuple.
+        """Return the rows that have texts in one or two columns, and these texts.
 
-        Rows without a text are left out. Raise a ValueError if no row has one.
+        The others are left out. Raise a ValueError if no row has a text.
         """
         cells = [self._read_text(column) for column in columns]
-        texts = cells[0]
+        self.texts = cells[0]
         if len(cells) == 2:
             pairs = zip(*cells, strict=True)
-            texts = [None if None in pair else pair for pair in pairs]
-        self.texts = {row: x for row, x in enumerate(texts) if x is not None}
-        if not self.texts:
+            self.texts = [None if None in pair else pair for pair in pairs]
+        if None not in self.texts:
+            return self.rows, self.texts
+        self._blank = [row for row, text in enumerate(self.texts) if text is None]
+        if len(self._blank) == len(self.texts):
             raise ValueError(f"{self.name(columns[0])} has no text.")
-        if blank := [row for row, text in enumerate(texts) if text is None]:
-            self.say(f"rows without a text are left out: {self.where(blank)}")
-        return self.texts
+        self.say(f"rows without a text are left out: {self.where(self._blank)}")
+        return self.rows, [text for text in self.texts if text is not None]
 
     def _read_text(self, column):
         """Return texts, None for blank ones; numbers in Excel are texts."""
-        cells, n_nul = self.cells(column), 0
+        texts, n_nul = list(self.cells(column)), 0
         if self.path.suffix.lower() == ".xlsx":
-            cells = [None if cell is None else spell(cell) for cell in cells]
-        texts = [None] * len(cells)
-        for row, cell in enumerate(cells):
+            texts = [None if cell is None else spell(cell) for cell in texts]
+        for row, cell in enumerate(texts):
+            is_plain = type(cell) is str and cell.isascii() and cell[:1] > " "
+            if is_plain and "\0" not in cell:
+                continue
             if is_missing(cell):
+                texts[row] = None
                 continue
             if not isinstance(cell, str):
                 raise ValueError(
                     f"{self.name(column)} must hold text, got {cell!r:.60} at "
                     f"{self.where([row])}. Name a column of texts."
                 )
-            if not cell.isascii() and (half := _HALF.search(cell)):
+            if half := _HALF.search(cell):
                 raise ValueError(
                     f"{self.name(column)} must hold whole characters, got "
                     f"{half[0]!r} at {self.where([row])}. Correct this cell."
                 )
             n_nul += "\0" in cell
-            texts[row] = cell
         if n_nul:
             self.say(
                 f"{n_nul:,} texts hold the character NUL, which other programs may not "

@@ -21,7 +21,7 @@ def run_annotate(file, text, out, separator, classes, classes_file, **options):
     source = Path(file).expanduser()
     table = open_table(source, text)
     out = find_out(out, source, "annotated")
-    rows, texts = list(table.texts), list(table.texts.values())
+    rows, texts = table.rows, [x for x in table.texts if x is not None]
     folder, mode = source.with_suffix(".skactive"), find_mode(source)
     classes = _describe(classes, classes_file)
     machine = _make_machine(classes, folder, multi_label=bool(separator), **options)

@@ -149,7 +149,7 @@ class SampledTable:
         table.read([self._label, *texts, *self._prediction, *more, *own])
         if texts:
             table.read_texts(texts)
-        self._kept = list(table.texts or range(len(table.places)))
+        self._kept = table.rows
         form = {"regression": regression}
         self._labels = read_labels(table, self._label, separator, **form)
         form |= {"like": self._labels, "predicted": True}

@@ -112,7 +112,7 @@ def _predict_table(predict, source, out, names, about):
         rows = range(len(table.places))
     else:
         table = open_table(source, names)
-        rows, X = list(table.texts), list(table.texts.values())
+        rows, X = table.rows, [x for x in table.texts if x is not None]
     predicted, scores = [None] * len(table.places), [None] * len(table.places)
     for row, label, score in zip(rows, *predict(X)[:2], strict=True):
         predicted[row], scores[row] = label, score and round(score, 4)

@@ -148,22 +148,25 @@ def load_table(
     text_keys, label_keys = list(map(table.find, texts)), list(map(table.find, labels))
     own = [find_own(table.names, name) for name in OWN] if labels else []
     table.read([*text_keys, *label_keys, *filter(None, own)])
-    data, target, names = table.read_texts(text_keys), None, None
+    rows, X = table.read_texts(text_keys)
+    target: Any = None
+    names = None
     if labels:
         key = label_keys[0] if isinstance(label, str) else label_keys
         read = read_labels(table, key, separator, regression=regression)
-        missing = [row for row in data if read.values[row] is None]
+        missing = [row for row in rows if read.values[row] is None]
         if missing and missing_labels == "raise":
             raise ValueError(
-                f"{table.name(key)} has no value at {len(missing)} of {len(data)} rows "
+                f"{table.name(key)} has no value at {len(missing)} of {len(rows)} rows "
                 f"with a text: {table.where(missing)}. Fill these rows, or pass "
                 "missing_labels='drop' or 'keep'."
             )
-        if missing_labels == "drop":
-            if len(missing) == len(data):
+        if missing and missing_labels == "drop":
+            if len(missing) == len(rows):
                 raise ValueError(f"{table.name(key)} holds no label.")
-            data = {row: data[row] for row in data if read.values[row] is not None}
-        values = [read.values[row] for row in data]
+            rows = [row for row in rows if read.values[row] is not None]
+            X = [table.texts[row] for row in rows]
+        values = [read.values[row] for row in rows]
         several = not isinstance(label, str)
         if read.cells is not None:
             target, names = to_indicator(values, label_keys if several else None)
@@ -176,7 +179,6 @@ def load_table(
                 names = [str(name) for name in sorted(set(values) - {None})]
     for message in table.messages:
         warnings.warn(f"{str(path)!r}: {message}.", UserWarning, stacklevel=3)
-    X: Any = list(data.values())
     if return_X_y:
         return X, target
     DESCR = f"{len(X)} rows of {path}"

@@ -85,9 +85,7 @@ class Table:
             file.columns.setdefault(label, [None] * len(file.places))
         if (delimiter := file.dialect.get("delimiter", ",")) not in (",", "\t"):
             file.say(f"the cells are separated by {delimiter!r}")
-        self.rows, self.texts = map(
-            list, zip(*file.read_texts(texts).items(), strict=True)
-        )
+        self.rows, self.texts = file.read_texts(texts)
         self._shown = {key: file.cells(key) for key in shown}
 
     def describe(self, position):
@@ -152,7 +150,7 @@ class Table:
             row: {name: self.file.cells(name)[row] for name in self._keys}
             for row, source in enumerate(sources)
             if source == "given"
-            and row in self._given.as_read
+            and row not in self._given.trimmed
             and self._given.values[row] == labels[row]
         }
         written, taken = {}, self.file.columns.keys() - self._keys

@@ -1,6 +1,7 @@
 """The command `estimate`: shares of classes in a table."""
 
 import csv
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -203,7 +204,7 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
     card = Path("card.txt").read_text()
     assert f"; {n} answers, of 60 labels." in card
     assert "Annotators: ann." in card
-    assert shown in card
+    assert textwrap.indent(shown, "    ") in card
     assert f"skactive {skactive.__version__}" in card
 
 
