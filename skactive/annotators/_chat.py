@@ -34,6 +34,7 @@ _SEVERAL = "the classes that apply, if any,", '{"labels": [NAME, ...]}'
 _VERSION = 1  # of the prompt and of the reading of replies, a part of each key
 _NO_ANSWER = {"label": None, "confidence": None}
 _REFUSED, _OUTSIDE = "refused by the model", "answered with none of the classes"
+_EMPTY = "answered with nothing"
 _MIN_ALIKE = 20  # texts, to call answers alike
 _CHARACTERS, _REPLY = 4, 15  # per token, and of a reply around the label; about
 
@@ -393,10 +394,12 @@ class ChatAnnotator:
         body = {"model": self.model, "messages": [*self._messages, _show(text)]}
         choice, options = client.ask(body, self._options)
         self._sent = list(options)
-        answer = {**_NO_ANSWER, "model": self.model, "sent": options, "why": _REFUSED}
+        answer = {**_NO_ANSWER, "model": self.model, "sent": options}
         message = choice["message"]
         is_cut = choice.get("finish_reason") == "content_filter"
-        content = None if is_cut or message.get("refusal") else message.get("content")
+        is_refused = is_cut or message.get("refusal")
+        content = None if is_refused else message.get("content")
+        answer["why"] = _REFUSED if is_refused else _EMPTY
         if content:
             label, span = find_label(content, self._labels, self.multi_label)
             answer |= {"label": label, "why": _OUTSIDE if label is None else None}

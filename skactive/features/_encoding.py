@@ -136,7 +136,8 @@ class EncodingRun:
         share = self.n_truncated / max(self.n_encoded, 1)
         of = f"the {self.n_encoded} texts encoded ({share:.0%})"
         lost = self.n_lost / max(self.n_tokens + self.n_lost, 1)
-        lost = f", which leaves out {lost:.0%} of all tokens"
+        shown = f"{lost:.0%}" if lost >= 0.01 else "less than 1%"
+        lost = f", which leaves out {shown} of all tokens"
         # The level of the caller, past the wrapper of set_output or of checks.
         warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, 4, lost)
 

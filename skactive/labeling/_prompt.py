@@ -12,7 +12,7 @@ from ._address import find_page
 
 HELP = (
     "key or name: answer   Enter: accept the prediction   s: skip   u: undo   f: flag\n"
-    "n TEXT: note   + NAME: add a class   = : earlier answers   ! : check these\n"
+    "n TEXT: note   + NAME: add a class   = : earlier answers   ! : doubtful answers\n"
     "? : classes   q: finish. A class whose name is a command is answered by its key."
 )
 
@@ -123,6 +123,8 @@ class _Prompt:
         self._item, self._since = item, time.monotonic()
         text = item["text"]
         self._write(text if isinstance(text, str) else "\n\n".join(text))
+        for name, cell in item["columns"].items():
+            self._write(f"{name}: {cell}")
         self._write(describe_item(item, text=False))
 
     def _do(self, line):
@@ -294,7 +296,7 @@ def describe_item(item, text=True):
         parts.append(f"{name}: {show_label(item['prediction'])}{sure}")
     if item["suggestion"] is not None:
         parts.append(f"suggestion: {show_label(item['suggestion'])}")
-    if item["blind"] and item["label"] is None:
+    if item["blind"] and item["label"] is None and not text:
         parts.append("drawn at random: you answer without help")
     if item["flag"]:
         parts.append("flagged")

@@ -333,7 +333,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Set `weight_` and `reason_`; return how many were held out, and right."""
         if agreement(described, labeled) <= _ROUNDING * labeled[2].sum():
             self.weight_ = 0.0
-            self.reason_ = "ignored: alone, they contradict the labels"
+            self.reason_ = "ignored: a model of them alone disagrees with the labels"
             return 0, 0
         nothing = tuple(part[:0] for part in described)
         self.weight_, gain, *held = _choose_weight(

@@ -528,8 +528,8 @@ class Desk:
             list of labels, accuracy and interval for each estimate of this process;
             "gain", a sentence on more labels; and "classes", with "name", "count",
             "recall" and "precision", each a share and its interval or None, and
-            "missing", the labels that it should still get. All intervals of classes
-            hold together with 95 %.
+            "missing", the labels that it should still get. With 95 % confidence, all
+            intervals of classes are right at once.
         """
         state = self.state()
         return self._quality.describe(state["classes"], state["n_labeled"])

@@ -279,7 +279,7 @@ class Estimate:
         """Return what further labels add, in words."""
         gain = "cannot tell"
         if self.gain_from is not None:
-            gain = f"from {self.gain_from} labels on"
+            gain = f"known from {self.gain_from} labels on"
         if self.gain is not None:
             low, high = (100 * bound for bound in self.gain_interval)
             gain = (

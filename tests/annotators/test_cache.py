@@ -22,7 +22,7 @@ from ._helpers import KEY, chat, right
 TEXTS = [f"{name} number {i}" for i in range(10) for name in ("fire", "flood", "storm")]
 SCRIPT = """
 import sys
-from skactive.annotators import ChatAnnotator
+from skactive.annotators import ChatAnnotator, _cache
 url, cache, *texts = sys.argv[1:]
 chat = ChatAnnotator(
     url, "tiny", ["fire", "flood", "storm"], cache=cache, n_jobs=3, verbose=0
@@ -310,18 +310,20 @@ def test_other_questions_need_not_wait(make, tmp_path):
         assert annotator.annotate(TEXTS[:1]) == [("fire", None)]
 
 
-def test_who_waits_says_for_whom_and_can_be_stopped(make, tmp_path):
-    annotator, stop = make(cache=tmp_path), threading.Event()
+def test_who_waits_says_for_whom_and_can_be_stopped(make, tmp_path, monkeypatch):
+    annotator, stop, said = make(cache=tmp_path), threading.Event(), []
     held = AnswerCache(tmp_path).hold(f".{annotator.describe()['digest'][:16]}")
-    threading.Timer(2, stop.set).start()
-    message = f"in use by process {os.getpid()} on"
-    with (
-        held,
-        stopped_by(stop),
-        pytest.warns(UserWarning, match=message),
-        pytest.raises(LockedError, match="is open for writing"),
-    ):
-        annotator.annotate(TEXTS)
+
+    def say(message):
+        said.append(message)
+        stop.set()
+
+    monkeypatch.setattr(_cache, "warn_caller", say)
+    with held, stopped_by(stop):
+        with pytest.raises(LockedError, match="is open for writing"):
+            annotator.annotate(TEXTS)
+    assert len(said) == 1
+    assert f"in use by process {os.getpid()} on" in said[0]
     assert annotator.server.requests == []
 
 

@@ -37,7 +37,7 @@ def except_for(odd, reply):
     ("reply", "reason"),
     [
         (chat(None, tokens=None), "refused by the model"),
-        (chat(""), "refused by the model"),
+        (chat(""), "answered with nothing"),
         (chat("x", finish_reason="content_filter"), "refused by the model"),
         (chat("I am sorry, I cannot."), "answered with none of the classes"),
         (chat('{"label": "hacked"}'), "answered with none of the classes"),

@@ -260,7 +260,7 @@ def test_why_marks_the_words_and_shows_labeled_texts(open_page, axe):
     assert find_violations(page, axe) == []
     entries = page.all("dialog .entry")
     assert len(entries) == 3
-    assert "% alike" in entries[0].text
+    assert "similarity " in entries[0].text
     neighbor = page.text("dialog .entry .excerpt")
     entries[0].click()
     page.until(lambda: page.item == neighbor)

@@ -6,7 +6,12 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.labeling._prompt import _Prompt, as_number, show_label
+from skactive.labeling._prompt import (
+    _Prompt,
+    as_number,
+    describe_item,
+    show_label,
+)
 
 CLASSES = ["joy", "deep love", "anger"]
 
@@ -108,3 +113,12 @@ def test_texts_and_classes_hold_no_codes_for_a_terminal(open_desk):
     assert "\ufffd]0;pwned\ufffd a\nb c \ufffd\u0646\u200c\u0627" in shown
     assert "\ufffd[2Jx" in shown
     assert "\x1b" not in shown
+
+
+def test_columns_are_shown_and_only_the_text_that_is_asked_is_said_to_be_random():
+    item = {"label": None, "prediction": None, "suggestion": None, "blind": True}
+    item |= {"flag": False, "note": None, "text": "a", "columns": {"day": "Monday"}}
+    shown = []
+    _Prompt(None, "prompt", input, shown.append)._show(item)
+    assert shown == ["a", "day: Monday", "drawn at random: you answer without help"]
+    assert describe_item(item) == "a"

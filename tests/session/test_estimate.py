@@ -93,7 +93,7 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     early = session.estimate()
     assert early.gain is None  # 90 labels say little about 100 more
     assert early.gain_from == 150
-    assert "the next 100 labels: from 150 labels on" in str(early)
+    assert "the next 100 labels: known from 150 labels on" in str(early)
     assert found.gain_from is None
     assert f"from {found.n_audited} drawn at random" in str(found)
 

@@ -630,7 +630,7 @@ class Labeling {
     ui.estimate.textContent = state.estimate;
     const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
     ui.facts.textContent = [
-      model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.training ? ", training …" : ""}` : model.training ? "first model is trained …" : null,
+      model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.training ? ", training …" : ""}` : model.training ? "a model is trained …" : null,
       model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null, model.error && `training failed: ${model.error}`,
       state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
@@ -799,14 +799,14 @@ class Labeling {
     this.open("Annotator", this.form("Your name; it is stored with every answer", this.annotator ?? this.state.annotator ?? "", save, "Save"));
   }
   openHelp() {
-    const digits = this.many ? "the likely classes, or those that were found" : "1 – 9, letters", key = (name) => KEYS[name][this.many ? 1 : 0].toUpperCase();
+    const digits = this.many ? "the likely classes, or those that were found" : "the key next to each class", key = (name) => KEYS[name][this.many ? 1 : 0].toUpperCase();
     const answer = [
       ...(this.numeric ? [["0 – 9", "type the number"]] : [[this.many ? "1 – 9" : digits, `${this.several ? "check or uncheck" : "answer with"} ${this.many ? digits : "the class"}`]]),
       ...(this.many ? [["letters", "find a class by its name; Enter takes the first"]] : []),
       ...(this.several ? [["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]] : this.numeric ? [["Enter", "save the number"]] : [])];
     const keys = [...answer, ["Space", "accept the prediction or the suggestion"], [this.many ? "→" : "S or →", "skip"], [this.many ? "← or Ctrl+Z" : "U, ← or Ctrl+Z", "undo"],
       [key("flag"), "flag"], [key("note"), "note"], [key("why"), "why: words and labeled texts behind the prediction"], ...(this.numeric ? [] : [[key("alike"), "label similar texts at once"]]),
-      ...(this.many || this.numeric ? [] : [["/", "find a class by its name; Enter takes the first"]]), ["Enter", "in “Check”: keep the answer"], ["Esc", "back from an earlier text"], ["?", "this help"]];
+      ...(this.many || this.numeric ? [] : [["/", "find a class by its name; Enter takes the first"]]), ["Enter", "in “Check”: keep the answer"], ["↑", "earlier answers; Enter opens one"], ["Esc", "back from an earlier text"], ["?", "this help"]];
     this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
@@ -1024,7 +1024,7 @@ class Labeling {
     const without = (fall) => (this.numeric ? short(found.prediction - fall) : percent(Math.max(0, found.probability - fall)));
     note.replaceChildren("The model says ", h("b", { dir: "auto" }, this.tell(found.prediction)), found.probability === null ? "" : `${found.prediction.length > 1 && this.several ? ", on average" : ""} ${percent(found.probability)}`, ". ",
       ...(best.length ? best.flatMap((entry, i) => [i ? ", " : "Without ", h("b", { dir: "auto" }, word(entry)), `: ${without(entry[3])}`]) : [found.error || "No single word decides it."]), best.length ? "." : "");
-    const near = found.items.map((other) => this.entry(other, "", `${percent(other.similarity)} alike`));
+    const near = found.items.map((other) => this.entry(other, "", `similarity ${percent(other.similarity)}`));
     note.after(h("div", { class: "why" }, shown), h("h3", {}, near.length ? "The most similar labeled texts" : "No labeled text to compare"), h("ul", { class: "list" }, near));
   }
   async openQuality() {
@@ -1045,7 +1045,7 @@ class Labeling {
           h("tbody", {}, found.classes.map((entry) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, breakable(entry.name)), h("td", {}, entry.count.toLocaleString("en")), share(entry.recall), share(entry.precision),
             h("td", {}, h("button", { type: "button", onclick: () => this.more(entry.name, doubtful.checked, fails) }, entry.missing ? `${entry.missing} more` : "More", h("span", { class: "sr" }, ` of ${say(entry.name)}`))))))),
         fails, this.numeric ? null : h("label", { class: "line" }, doubtful, "Ask for doubtful texts of a class, not for likely ones"),
-        this.numeric ? null : h("p", { class: "note" }, "Recall: the share of the texts of a class that the model finds. Precision: the share of what it takes for the class that is right. Both are of at least ten random texts; the intervals hold together with 95 %.")].filter(Boolean));
+        this.numeric ? null : h("p", { class: "note" }, "Recall: the share of the texts of a class that the model finds. Precision: the share of what it takes for the class that is right. Both are of at least ten random texts. With 95 % confidence, all intervals of this table are right at once.")].filter(Boolean));
     };
     this.open("How good is it?", body);
     await fill();
