@@ -15,6 +15,7 @@ import pytest
 from skactive._storage import _files
 from skactive._storage._files import LockedError
 from skactive._utils._repeatable import stopped_by
+from skactive.annotators import _cache
 from skactive.annotators._cache import AnswerCache
 
 from ._helpers import KEY, chat, right
@@ -319,9 +320,9 @@ def test_who_waits_says_for_whom_and_can_be_stopped(make, tmp_path, monkeypatch)
         stop.set()
 
     monkeypatch.setattr(_cache, "warn_caller", say)
-    with held, stopped_by(stop):
-        with pytest.raises(LockedError, match="is open for writing"):
-            annotator.annotate(TEXTS)
+    refused = pytest.raises(LockedError, match="is open for writing")
+    with held, stopped_by(stop), refused:
+        annotator.annotate(TEXTS)
     assert len(said) == 1
     assert f"in use by process {os.getpid()} on" in said[0]
     assert annotator.server.requests == []
