@@ -86,8 +86,7 @@ def read_classes(path, known=()):
         if path.suffix.lower() == ".json":
             read = json.loads(path.read_text(encoding="utf-8-sig"))
             classes = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
-        elif path.suffix.lower() in TABLE_FORMATS:
-            table = TableFile(path)
+        elif (table := _open_names(path)) is not None:
             names = table.find("name"), table.find("description", optional=True)
             table.read(filter(None, names))
             cells = [table.cells(key) if key else repeat("") for key in names]
@@ -107,6 +106,15 @@ def read_classes(path, known=()):
             f"got {list(classes)}."
         )
     return classes
+
+
+def _open_names(path):
+    """Return a table of names; None if the file holds lines."""
+    if path.suffix.lower() not in TABLE_FORMATS:
+        return None
+    table = TableFile(path)
+    is_lines = path.suffix.lower() == ".tsv" and "name" not in table.names
+    return None if is_lines else table
 
 
 def _read_class(line, known):

@@ -7,7 +7,13 @@ import numpy as np
 
 from .._storage._fingerprint import collect_versions
 from .._storage._outputs import write_own
-from .._tables._labels import OWN, find_own, read_labels, to_indicator
+from .._tables._labels import (
+    OWN,
+    describe_lookalikes,
+    find_own,
+    read_labels,
+    to_indicator,
+)
 from .._tables._reader import TableFile
 from .._tables._writer import write_table
 from .._utils._format import escape_markdown
@@ -238,6 +244,9 @@ class SampledTable:
         classes = sorted(
             {*classes, *(x for g in guesses for names in g for x in names)}
         )
+        for message in describe_lookalikes(classes):  # of a label and a prediction
+            if message not in self._table.messages:
+                say(message)
         options = {"classes": classes, "n_pool": len(self.rows), **level}
         if self._groups is not None:
             options |= {"groups": self._groups[self.rows], "pool_groups": self._groups}

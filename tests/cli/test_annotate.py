@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from skactive.cli import main
+from skactive.cli._annotate import read_classes
 
 from .._tables._helpers import write_columns
 from ..annotators._helpers import KEY, FakeChat, chat, right
@@ -169,6 +170,26 @@ def test_a_file_describes_the_classes(server, capsys, name, content):
     assert '- "fire": It burns.\n- "flood"\n- "storm"\n' in system["content"]
     assert "fire!" in example["content"]
     assert answer["content"] == '{"label": "fire"}'
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.txt", "law: all about courts\nlaw: civil\nsport: games\n"),
+        ("c.tsv", "law\tall about courts\nlaw: civil\nsport\tgames\n"),
+        ("c.csv", "Name,description\nlaw,all about courts\nlaw: civil,\nsport,games\n"),
+        ("c.jsonl", '{"name": "law"}\n{"name": "law: civil"}\n{"name": "sport"}\n'),
+    ],
+)
+def test_the_classes_of_a_file_are_its_names(name, content):
+    Path(name).write_text(content)
+    assert list(read_classes(name, ["law: civil"])) == ["law", "law: civil", "sport"]
+
+
+def test_a_table_of_classes_needs_their_names():
+    Path("c.csv").write_text("class,what\nlaw,courts\n")
+    with pytest.raises(ValueError, match=r"a table with the column 'name' .*'class'"):
+        read_classes("c.csv")
 
 
 @pytest.mark.long

@@ -227,3 +227,11 @@ def test_what_is_for_shares_is_refused_for_numbers(table, capsys, options):
     error = run(capsys, "--label", "stars", "--regression", *options)
     assert f"argument {options[0]}: is for shares, not for --regression" in error
     assert not Path("shares.csv").exists()
+
+
+def test_a_prediction_that_looks_like_a_label_is_said(capsys):
+    pairs = [("yes", "Yes"), ("no", "no")] * 45
+    rows = [f"t{i},{x},{y}" for i, (x, y) in enumerate(pairs)]
+    Path("y.csv").write_text("\n".join(["text,label,llm", *rows]))
+    assert main(["estimate", "y.csv", "--label", "label", "--prediction", "llm"]) == 0
+    assert "the classes 'Yes' and 'yes' look the same" in capsys.readouterr().err
