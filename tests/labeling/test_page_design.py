@@ -242,9 +242,12 @@ def test_where_the_model_said_something_else(open_page):
 
 
 @pytest.fixture
-def start(window, tmp_path, monkeypatch):
+def start(window, tmp_path, monkeypatch, request):
     """The first screen over a table without labels; what it chose goes to `chosen`."""
-    write_columns(tmp_path / "films.csv", {"text": [f"film {i}" for i in range(9)]})
+    columns = {"text": [f"film {i}" for i in range(9)]}
+    if name := getattr(request, "param", None):  # the only class of the table
+        columns["label"] = [name, *[None] * 8]
+    write_columns(tmp_path / "films.csv", columns)
     project, chosen = Project(tmp_path / "films.csv", "text", "label"), []
 
     def refuse(project, kind, classes, n_labels):
@@ -271,6 +274,18 @@ def test_the_first_screen_has_no_violation(start, view, axe, size, scheme):
     start.until(lambda: len(start.all(".names li")) == 2)
     assert find_violations(start, axe) == []
     assert _excess(start)[0] <= 0
+
+
+@pytest.mark.parametrize("start", ["law: civil, old"], indirect=True)
+def test_a_class_of_the_table_keeps_its_colons_and_commas(start):
+    start.chord(Keys.CONTROL, "a")
+    start.type("law: civil, old: about courts\nlaw: all others\nsport, arts")
+    names = ["law: civil, old", "law", "sport", "arts"]
+    start.until(lambda: [x.text for x in start.all(".names li")] == names)
+    start.all(".start .primary")[0].click()
+    start.until(lambda: start.chosen)
+    about = dict(zip(names, ["about courts", "all others", "", ""], strict=True))
+    assert start.chosen.pop() == ("single-label", about, 200)
 
 
 def test_the_first_screen_by_keyboard(start):
