@@ -4,6 +4,7 @@ import shlex
 import sys
 from dataclasses import replace
 
+from .._utils._lazy import need_bert
 from ..labeling import run_prompt
 from ..project import Project, ProjectSettings
 from ..session import LockedError
@@ -27,6 +28,8 @@ def run_label(terminal, port, no_browser, **options):
 
 def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **options):
     """Return the project of the options of the command."""
+    if options.get("features") is None:  # else the features are there
+        need_bert("the model", extras="bert,label,demo,save")
     options["show"] = [x for part in show or () for x in part.split(",") if x]
     options |= {name: one_or_several(options[name]) for name in ("text", "label")}
     project = Project(fine_tuning=not no_fine_tuning, **options).recall()
