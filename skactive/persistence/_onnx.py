@@ -143,7 +143,7 @@ def _check_installed():
     except ImportError as exc:
         raise ImportError(
             f"an export needs onnx and onnxruntime ({exc}). Install them with "
-            "`pip install 'skactive[onnx]'`."
+            "`pip install 'skactive[bert,onnx]'`."
         ) from exc
 
 
