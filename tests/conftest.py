@@ -99,7 +99,7 @@ if _IS_LIGHT:
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup():
+    def pytest_runtest_setup():
         with _skipped_without_bert():
             return (yield)
 

@@ -28,8 +28,6 @@ def run_label(terminal, port, no_browser, **options):
 
 def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **options):
     """Return the project of the options of the command."""
-    if options.get("features") is None:  # else the features are there
-        need_bert("the model", extras="bert,label,demo,save")
     options["show"] = [x for part in show or () for x in part.split(",") if x]
     options |= {name: one_or_several(options[name]) for name in ("text", "label")}
     project = Project(fine_tuning=not no_fine_tuning, **options).recall()
@@ -49,6 +47,8 @@ def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **option
 
 def _label(project, terminal, port, open_browser):
     """Label by the page or in the terminal, and print the result."""
+    if project.features is None:  # before a page opens
+        need_bert("the model", extras="bert,label,demo,save")
     project.command = name_command(project, terminal)
     try:
         if terminal:
