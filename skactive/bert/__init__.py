@@ -1,7 +1,7 @@
 """BERT as scikit-learn estimators. Importing this package imports no torch."""
 
 from .._encoders._store import clear_cache, set_cache_limit
-from .._utils._lazy import import_when_used
+from .._utils._lazy import import_when_used, need_bert
 from ..features import BatchEncoder, BertFeatures
 from ._estimators import BertClassifier, BertRegressor
 
@@ -18,4 +18,10 @@ __all__ = [
 
 _WITH_TORCH = {"DenseHead": "_heads", "copy_trained": "_training"}
 
-__getattr__, __dir__ = import_when_used(__name__, _WITH_TORCH, __all__)
+_get, __dir__ = import_when_used(__name__, _WITH_TORCH, __all__)
+
+
+def __getattr__(name):
+    if name in _WITH_TORCH:
+        need_bert(f"skactive.bert.{name}", "skorch")
+    return _get(name)

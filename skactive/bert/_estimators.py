@@ -18,6 +18,7 @@ from .._encoders._surprisal import SurprisalMixin
 from .._math._scores import tune_thresholds
 from .._utils._containers import as_texts
 from .._utils._labels import as_labels, check_classes
+from .._utils._lazy import need_bert
 from .._utils._sklearn import (
     Interval,
     StrOptions,
@@ -278,6 +279,7 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
         return self._fit(X, y, sample_weight, classes, resume, 1, tunes=False)
 
     def _fit(self, X, y, sample_weight, classes, resume, n_epochs, tunes=True):
+        need_bert("fine-tuning", "skorch")
         import torch
         from torch import nn
 
@@ -737,6 +739,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
         return self._fit(X, y, sample_weight, hasattr(self, "net_"), 1)
 
     def _fit(self, X, y, sample_weight, resume, n_epochs):
+        need_bert("fine-tuning", "skorch")
         import torch
         from torch import nn
 

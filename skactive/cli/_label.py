@@ -4,6 +4,7 @@ import shlex
 import sys
 from dataclasses import replace
 
+from .._utils._lazy import need_bert
 from ..labeling import run_prompt
 from ..project import Project, ProjectSettings
 from ..session import LockedError
@@ -46,6 +47,8 @@ def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **option
 
 def _label(project, terminal, port, open_browser):
     """Label by the page or in the terminal, and print the result."""
+    if project.features is None:  # before a page opens
+        need_bert("the model", extras="bert,label,demo,save")
     project.command = name_command(project, terminal)
     try:
         if terminal:

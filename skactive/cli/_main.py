@@ -139,7 +139,8 @@ def _one_line(exc):
     if isinstance(exc, ModuleNotFoundError) and exc.name:
         return (
             f"this needs the package {exc.name.partition('.')[0]}, which is not "
-            "installed: `pip install skactive` installs what every command needs. "
+            "installed: `pip install skactive` installs what every command needs, and "
+            '`pip install "skactive[bert]"` what encoders need. '
             "`skactive serve` and `skactive predict` need only onnxruntime, tokenizers "
             "and numpy for a folder that `skactive export` wrote."
         )

@@ -17,6 +17,7 @@ from .._encoders._store import FeatureStore, open_store
 from .._encoders._surprisal import SurprisalMixin
 from .._encoders._tokens import make_reader
 from .._utils._containers import as_texts, refuse_surrogates
+from .._utils._lazy import need_bert
 from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
@@ -235,6 +236,7 @@ class BertFeatures(
         -------
         self : BertFeatures
         """
+        need_bert("BertFeatures")
         as_texts(X)
         return self
 

@@ -365,8 +365,11 @@ def _find_static(name, revision):
     folder = os.path.abspath(os.path.expanduser(name))
     if os.path.isdir(folder):
         return folder if _is_static(folder) else None
-    from huggingface_hub import snapshot_download
-
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        _import_model2vec()  # whose error names the extra
+        raise
     try:
         files = ["config.json", "modules.json"]
         folder = snapshot_download(name, revision=revision, allow_patterns=files)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._utils._lazy import need_bert
 from ._folder import OBJECT_FILE, LoadError, quote
 
 _TRAINED = "_trained"
@@ -175,6 +176,7 @@ def restore(cls, params, state, node, where, reader):
             f"{OBJECT_FILE!r} names the loss {node['loss']!r} at {quote(where)}, which "
             f"may not be loaded. Allowed are {', '.join(_LOSSES)}."
         )
+    need_bert("a saved fine-tuned model", "skorch")
     from safetensors.numpy import load_file
     from torch import nn
 
@@ -235,6 +237,7 @@ def _is_here(model, revision):
     """Whether a model is on this machine, as a folder or in the cache of the hub."""
     if os.path.isdir(os.path.expanduser(model)):
         return True
+    need_bert("a saved encoder")
     from transformers.utils import cached_file
 
     try:

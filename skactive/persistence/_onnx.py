@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._utils._lazy import need_bert
 from .._utils._sklearn import StrOptions, validate_params
 from ._card import make_card
 from ._folder import CARD, new_folder
@@ -135,13 +136,14 @@ def export_onnx(
 
 
 def _check_installed():
+    need_bert("an export", extras="bert,onnx")
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
     except ImportError as exc:
         raise ImportError(
             f"an export needs onnx and onnxruntime ({exc}). Install them with "
-            "`pip install 'skactive[onnx]'`."
+            "`pip install 'skactive[bert,onnx]'`."
         ) from exc
 
 

