@@ -76,6 +76,11 @@ def make_text_classifier(
         `TunedOneVsRestClassifier`. Their `random_state` is None; an `ActiveLearner`
         sets it.
 
+    Raises
+    ------
+    ImportError
+        Without the extra `bert`.
+
     See Also
     --------
     skactive.linear_model.FewLabelClassifier : The choice of the linear model.
@@ -131,6 +136,8 @@ def make_fine_tuned_classifier(
     ------
     TypeError
         For a parameter that `BertClassifier` lacks.
+    ImportError
+        Without the extra `bert`.
 
     See Also
     --------
@@ -185,6 +192,8 @@ def make_final_classifier(
     ------
     TypeError
         For a parameter that `BertClassifier` lacks.
+    ImportError
+        Without the extra `bert`.
 
     See Also
     --------

@@ -136,7 +136,7 @@ def test_what_a_page_refers_to_exists(name):
     for found in ROLE.findall(PAGES[name].read_text("utf-8")):
         try:
             pkgutil.resolve_name(found)
-        except (AttributeError, ImportError):
+        except (AttributeError, ModuleNotFoundError):
             missing.append(found)
     assert missing == []
 
