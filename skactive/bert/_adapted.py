@@ -55,7 +55,7 @@ from ._fitting import Objective, bfloat16, recipe_of, train
 _FORMAT = 1
 _FIRST_POINT = 25  # labels; the points after it are each twice as many
 _KEPT = 2  # points of each lineage
-_STEPS = 24
+_STEPS = 30
 # Parameters of the encoder, trained or not.
 _SHARED = (
     *("model", "layers", "max_length"),
@@ -101,7 +101,7 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         cross-entropy of the texts of the same class among all others [2]_. "triplet"
         is the margin by which they are nearer.
     n_steps : int or "auto", default="auto"
-        Number of optimizer steps. "auto" is 24.
+        Number of optimizer steps. "auto" is 30.
     batch_size : int, default=32
         Texts per optimizer step, drawn evenly over the classes. A batch has two texts
         of each of its classes that has two.
@@ -276,7 +276,7 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             A pair of texts has the product of their weights in the loss.
         n_labeled : int or None, default=None
             Number of the first rows that people have labeled; others are not learned
-            from. None is all.
+            from. None means all.
 
         Returns
         -------

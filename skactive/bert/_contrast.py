@@ -41,7 +41,7 @@ def draw_batches(Y, batch_size, n_steps, seed):
 
 
 def _next_row(queue, batch):
-    """Take the first row that the batch lacks to the end of a queue; [] without one."""
+    """Return [the first row that the batch lacks], now the queue's last, or []."""
     for row in queue:
         if row not in batch:
             queue.remove(row)

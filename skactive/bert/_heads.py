@@ -328,7 +328,7 @@ class UnitRows(nn.Module):
 def make_head(head, in_features, n_outputs, dropout, params=None):
     """Build a head by name or class, with `params` as additional arguments.
 
-    None is a head without weights.
+    For None, return a head without weights.
     """
     if isinstance(head, nn.Module):
         raise TypeError(

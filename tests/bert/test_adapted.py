@@ -19,10 +19,11 @@ from sklearn.utils.estimator_checks import check_estimator_cloneable, check_mixi
 
 import skactive
 import skactive.bert._adapted
-from skactive import ActiveLearner
+from skactive import ActiveLearner, ClassDescriptions
 from skactive.bert import AdaptedFeatures, BertFeatures, clear_cache
 from skactive.bert._contrast import LOSSES, draw_batches
 from skactive.bert._parts import cut_evenly
+from skactive.semi_supervised import SelfTraining
 
 from ._helpers import PAIRS, module_of, network, padded, slow
 from ._text_checks import check_text_estimator
@@ -335,6 +336,22 @@ def test_only_rows_of_people_are_learned_from(tiny_bert, fits):
     assert adapted(tiny_bert).fit(TEXTS, LABELS, n_labeled=0).n_adapted_ == 0
     with pytest.raises(ValueError, match="'n_labeled' must be an int from 0 to 45"):
         adapted(tiny_bert).fit(TEXTS, LABELS, n_labeled=46)
+
+
+def test_descriptions_are_not_learned_from(tiny_bert, fits):
+    expected = rows(tiny_bert, TEXTS[:30], LABELS[:30])
+    model = ClassDescriptions(
+        make_pipeline(adapted(tiny_bert), SelfTraining(LogisticRegression())),
+        {"weather": "rain", "sport": "a team", "money": "stocks"},
+        machine_texts={"sport": ["a match"]},
+    )
+    for X, y, m in ((TEXTS[:30], LABELS[:30], 30), ([], [], 0)):
+        model.fit(X, y, X_unlabeled=TEXTS)
+        assert model.estimator_[0].n_adapted_ == m
+        if m:
+            found = model.estimator_[0].transform(TEXTS)
+            np.testing.assert_array_equal(found, expected)
+    assert fits == [30]
 
 
 # The loop ----------------------------------------------------------------------------
