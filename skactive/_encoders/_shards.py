@@ -21,6 +21,23 @@ _GAP = 16  # rows that are rather read than skipped: each piece is a call of the
 _LEFTOVER_SECONDS = 24 * 3600
 
 
+def cache_folder(cache):
+    """Check the argument `cache` and return its folder; None for the memory."""
+    if isinstance(cache, str) and cache == "memory":
+        return None
+    folder = os.path.expanduser(os.fsdecode(cache))
+    try:
+        is_path = b"\0" not in os.fsencode(folder)
+    except UnicodeEncodeError:
+        is_path = False
+    if not is_path or not folder.strip() or folder.startswith("~"):
+        raise ValueError(
+            f"'cache' must be 'memory', a folder or None, got {cache!r}. "
+            "Pass the path of a folder; it is made where it does not exist."
+        )
+    return folder
+
+
 class DamagedShard(Exception):
     """A shard's content is not what its manifest says."""
 

@@ -615,17 +615,19 @@ class ActivationStore(MemoryRows):
             raise KeyError(texts[numbers.argmin()])
         return numbers
 
-    def add(self, texts, lengths, width, fill):
+    def add(self, texts, lengths, width, fill, *, spills=True):
         """Allocate `lengths` (n,) rows of different texts, have them filled, keep them.
 
         `fill` is called with a list of n writable arrays (t, width). If it raises,
-        nothing is kept. `NotCacheableError` if neither the memory nor the disk has
-        room.
+        nothing is kept. `NotCacheableError` if neither the memory nor, with `spills`,
+        the disk has room.
         """
         bounds = [0, *np.cumsum(lengths).tolist()]
         n_bytes = 4 * bounds[-1] * width + size_of(texts)
         if fits(n_bytes):
             array = np.empty((bounds[-1], width), dtype=np.float32)
+        elif not spills:
+            raise NotCacheableError("they do not fit into the memory")
         else:
             try:
                 array, n_bytes = map_file(bounds[-1], width), 0

@@ -6,7 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils._repeatable import in_torch_threads
-from ._store import NotCacheableError, in_use, open_activation_store
+from ._store import (
+    ActivationStore,
+    NotCacheableError,
+    in_use,
+    open_activation_store,
+)
 
 BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}  # of models that predict
 _CHARACTERS = 4  # of a token, about
@@ -264,7 +269,9 @@ class Batches:
     The cut of `network` decides what is cached. `batch_tokens` limits a batch in
     prediction and below the cut. `use_cache` keeps the activations of the frozen
     layers and starts there; if they cannot be kept, every layer runs each time, with
-    the same result. `padded` pads batches even if the network takes packed ones.
+    the same result. "own" shares them with no other batches, and "memory" keeps only
+    what fits under the limit. `padded` pads batches even if the network takes packed
+    ones.
     """
 
     def __init__(
@@ -288,18 +295,21 @@ class Batches:
         if use_cache and network.cut:
             try:
                 with in_use():
-                    self.activations = self._look_up(network, checkpoint, texts)
+                    self.activations = self._look_up(
+                        network, checkpoint, texts, use_cache
+                    )
                 if isinstance(self.activations, np.ndarray):
                     self.lengths = np.ones(len(texts), dtype=np.int64)
                 else:
                     self.lengths = np.array([len(rows) for rows in self.activations])
             except NotCacheableError as exc:
-                warnings.warn(
-                    f"'cache_frozen' has no effect here: {exc}. All layers run each "
-                    "time, with the same result.",
-                    UserWarning,
-                    stacklevel=2,
-                )
+                if use_cache is True:
+                    warnings.warn(
+                        f"'cache_frozen' has no effect here: {exc}. All layers run "
+                        "each time, with the same result.",
+                        UserWarning,
+                        stacklevel=2,
+                    )
         # Above the cut of packed texts their lengths are all there is to know.
         if self.activations is None or (
             network.cut < network.depth and not self.packed
@@ -362,23 +372,21 @@ class Batches:
         """Yield the positions of batches of similar length, for prediction."""
         return cut(self.lengths, self.batch_tokens)
 
-    def _look_up(self, network, checkpoint, texts):
+    def _look_up(self, network, checkpoint, texts, use_cache):
         """Return the rows of each text, computing those that are missing."""
         pooled = network.cut == network.depth and not network.uses_tokens
-        store = open_activation_store(
-            (
-                network.checkpoint_digest,
-                checkpoint.tokenizer_digest,
-                network.cut,
-                network.pooling if pooled else None,
-                network.layers
-                if network.cut == network.depth
-                else tuple(network.lower),
-                self.max_length,
-                network.bfloat16,
-                network.stack.path,
-            )
+        recipe = (
+            network.checkpoint_digest,
+            checkpoint.tokenizer_digest,
+            network.cut,
+            network.pooling if pooled else None,
+            network.layers if network.cut == network.depth else tuple(network.lower),
+            self.max_length,
+            network.bfloat16,
+            network.stack.path,
         )
+        is_own = use_cache == "own"
+        store = ActivationStore() if is_own else open_activation_store(recipe)
         missing = store.missing(texts)
         if missing:
             batches = Batches(
@@ -407,7 +415,8 @@ class Batches:
                         for i, rows in zip(positions, states, strict=True):
                             views[i][:] = rows[: n_rows[i]]
 
-            store.add(missing, n_rows, network.activations_width, fill)
+            width, spills = network.activations_width, use_cache != "memory"
+            store.add(missing, n_rows, width, fill, spills=spills)
         return store.get_single(texts)[:, None] if pooled else store.get(texts)
 
 

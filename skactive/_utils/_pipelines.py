@@ -193,7 +193,7 @@ def takes_weights(estimator):
     return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in known)
 
 
-def unlabeled_params(estimator, X, y, X_unlabeled):
+def unlabeled_params(estimator, X, y, X_unlabeled, n_labeled=None):
     """Return the `fit` parameter that passes unlabeled items to the last step.
 
     The steps before it are fitted to `X` and `y`, as they will be in the pipeline, and
@@ -205,21 +205,36 @@ def unlabeled_params(estimator, X, y, X_unlabeled):
         last = last.steps[-1][1]
     if front:
         named = [(str(i), step) for i, (_, step) in enumerate(front)]
-        X_unlabeled = clone(Pipeline(named)).fit(X, y).transform(X_unlabeled)
+        pipeline = clone(Pipeline(named))
+        params = count_params(pipeline, n_labeled)
+        X_unlabeled = pipeline.fit(X, y, **params).transform(X_unlabeled)
     return last_params(estimator, X_unlabeled=X_unlabeled)
 
 
-def fit_last(estimator, X, y, X_unlabeled=None, **params):
+def fit_last(estimator, X, y, X_unlabeled=None, n_labeled=None, **params):
     """Train an estimator with parameters for a pipeline's last step; return it.
 
-    `X_unlabeled` is passed if the step takes it. Metadata routing is off meanwhile: the
-    caller chooses the parameters, whether or not the step requests them.
+    `X_unlabeled` is passed if the step takes it, and `n_labeled`, the number of the
+    first rows that people have labeled, to each step that does. Metadata routing is off
+    meanwhile: the caller chooses the parameters, whether or not the step requests them.
     """
     with config_context(enable_metadata_routing=False), naming("X"):
         params = last_params(estimator, **params)
         if X_unlabeled is not None and takes_unlabeled(estimator):
-            params |= unlabeled_params(estimator, X, y, X_unlabeled)
+            params |= unlabeled_params(estimator, X, y, X_unlabeled, n_labeled)
+        params |= count_params(estimator, n_labeled)
         return estimator.fit(X, y, **params)
+
+
+def count_params(estimator, n_labeled):
+    """Return the `fit` parameters `n_labeled` of a pipeline's steps that take it."""
+    named = {}
+    for name, step in getattr(estimator, "steps", ()):
+        inner = count_params(step, n_labeled)
+        if hasattr(step, "fit") and has_fit_parameter(step, "n_labeled"):
+            inner["n_labeled"] = n_labeled
+        named |= {f"{name}__{key}": value for key, value in inner.items()}
+    return {} if n_labeled is None else named
 
 
 def last_params(estimator, **params):

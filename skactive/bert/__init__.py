@@ -3,9 +3,11 @@
 from .._encoders._store import clear_cache, set_cache_limit
 from .._utils._lazy import import_when_used, need_bert
 from ..features import BatchEncoder, BertFeatures
+from ._adapted import AdaptedFeatures
 from ._estimators import BertClassifier, BertRegressor
 
 __all__ = [
+    "AdaptedFeatures",
     "BatchEncoder",
     "BertClassifier",
     "BertFeatures",

@@ -614,7 +614,7 @@ def encode_labels(y, classes=None):
     """
     check_classes(y)
     if y.ndim == 2:
-        return _encode_indicators(y, classes)
+        return encode_indicators(y, classes)
     uniques = np.unique(y)
     if classes is not None:
         allowed = _unique_classes(classes)
@@ -633,7 +633,8 @@ def encode_labels(y, classes=None):
     return uniques, np.searchsorted(uniques, y).astype(np.int64)
 
 
-def _encode_indicators(y, classes):
+def encode_indicators(y, classes=None):
+    """Return the numbers of the columns of an indicator matrix, and it as float32."""
     strange = np.setdiff1d(y, (0, 1))
     if len(strange):
         raise ValueError(

@@ -42,7 +42,7 @@ class FittedText:
     source: tuple
     max_length: int
     batch_size: int
-    cache_frozen: bool
+    cache_frozen: bool | str
 
     @property
     def network(self):
@@ -153,6 +153,8 @@ class Objective:
     given. `attributes` are those that turn outputs into predictions, such as
     `classes_`. The validation part keeps the proportions of `stratify` (n,). After the
     training, `tune(outputs, labels)` returns more attributes from the validation texts.
+    `drawn` are the positions of the texts of all steps in their order, if they are not
+    epochs over all texts.
     """
 
     y: Any
@@ -163,6 +165,7 @@ class Objective:
     stratify: np.ndarray | None = None
     min_valid_texts: int = 1  # fewest that a validation score is defined for
     criterion_params: dict = field(default_factory=dict)  # arrays by name
+    drawn: np.ndarray | None = None
     tune: Callable | None = None
 
 
@@ -175,7 +178,9 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
 
     weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)
     seed = base_seed(model.random_state)
-    parts = split(model, len(texts), objective, seed)
+    parts = objective.drawn, None
+    if objective.drawn is None:
+        parts = split(model, len(texts), objective, seed)
     scored = parts[1] if model.early_stopping else None
     weights = _normalized(weights, parts[0])
     n_batches = -(-len(parts[0]) // model.batch_size)
@@ -189,7 +194,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
     if scored is not None:
         score = _validation_score(model, objective, texts, scored)
     history = History(score, model.tol, patience, n_steps, model.verbose, before)
-    recipe = _recipe_of(model, objective)
+    recipe = recipe_of(model, objective)
     device = choose_device(model.device)
     with (
         fork_torch(round_seed(seed, len(before), "train")),
@@ -203,7 +208,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
         network = net.module_
         if resume:
             _continue(model, network)
-        network.frozen_in_eval = model.cache_frozen
+        network.frozen_in_eval = bool(model.cache_frozen)
         start = copy_trained(network)
         batches = read_with(model, net, recipe).batches(texts)
         batches.warn_of_cuts(stacklevel=6)  # the caller of fit
@@ -246,7 +251,7 @@ def auto_epochs(n_batches, n_outputs):
     return max(3, -(-max(_MIN_STEPS, _STEPS_PER_OUTPUT * n_outputs) // n_batches))
 
 
-def _recipe_of(model, objective):
+def recipe_of(model, objective):
     """Return what the network is built from, whatever becomes of the parameters."""
     module = {
         "model": os.fspath(model.model),
@@ -299,14 +304,14 @@ def make_net(model, recipe, device, n_epochs=1, n_steps=1, history=None):
         "callbacks": [*more, *callbacks],
         "callbacks__print_log": None,
     }
-    settings = {**built, "bfloat16": _bfloat16(model.precision, device)}
+    settings = {**built, "bfloat16": bfloat16(model.precision, device)}
     params |= {f"module__{name}": value for name, value in settings.items()}
     for name, value in recipe.get("criterion_params", {}).items():
         params[f"criterion__{name}"] = torch.tensor(value, dtype=torch.float32)
     return Net(TextNetwork, **{**params, **net_params}).initialize()
 
 
-def _bfloat16(precision, device):
+def bfloat16(precision, device):
     """Whether training runs in bfloat16; "auto" uses it on a GPU only."""
     import torch
 

@@ -317,13 +317,26 @@ class CNNHead(DenseHead):
 HEADS = {"linear": LinearHead, "mlp": MLPHead, "cnn": CNNHead}
 
 
+class UnitRows(nn.Module):
+    """A head without weights, which scales each pooled row to length 1."""
+
+    def forward(self, x):
+        """Return the rows (b, d)."""
+        return nn.functional.normalize(x.float(), dim=1)
+
+
 def make_head(head, in_features, n_outputs, dropout, params=None):
-    """Build a head by name or class, with `params` as additional arguments."""
+    """Build a head by name or class, with `params` as additional arguments.
+
+    For None, return a head without weights.
+    """
     if isinstance(head, nn.Module):
         raise TypeError(
             f"'head' must be a name or a class, got an instance of "
             f"{type(head).__name__}. Pass the class, and its arguments as head_params."
         )
+    if head is None:
+        return UnitRows()
     head = HEADS.get(head, head)
     if not (inspect.isclass(head) and issubclass(head, nn.Module)):
         kind = ValueError if isinstance(head, str) else TypeError

@@ -13,6 +13,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 
+from .._encoders._shards import cache_folder
 from .._encoders._store import FeatureStore, open_store
 from .._encoders._surprisal import SurprisalMixin
 from .._encoders._tokens import make_reader
@@ -281,7 +282,7 @@ class BertFeatures(
             if self.cache is None:
                 store = FeatureStore()  # gone after this call
             else:
-                folder = self._cache_folder()
+                folder = cache_folder(self.cache)
                 dtype = "float32" if folder is None else self.cache_dtype
                 store = open_store(folder, run.recipe(), dtype)
             features = store.get(texts, run.encode, run.width)
@@ -373,22 +374,6 @@ class BertFeatures(
             raise
         run.warn_of_cuts()
         return PrecomputedFeatures(folder)
-
-    def _cache_folder(self):
-        """Check `cache` and return its folder; None for the memory."""
-        if isinstance(self.cache, str) and self.cache == "memory":
-            return None
-        folder = os.path.expanduser(os.fsdecode(self.cache))
-        try:
-            is_path = b"\0" not in os.fsencode(folder)
-        except UnicodeEncodeError:
-            is_path = False
-        if not is_path or not folder.strip() or folder.startswith("~"):
-            raise ValueError(
-                f"'cache' must be 'memory', a folder or None, got {self.cache!r}. "
-                "Pass the path of a folder; it is made where it does not exist."
-            )
-        return folder
 
     def __skactive_recipe__(self):
         """Return what the features depend on besides the text."""

@@ -40,13 +40,13 @@ def encode_weights(estimator, where, writer):
 
 
 def write_encoder(features, where, writer):
-    """Copy the encoder of a `BertFeatures`; return its folder."""
+    """Copy the encoder that features start from; return its folder."""
     from .._encoders._pretrained import open_checkpoint
     from .._encoders._sentences import SentenceModules
 
     opened = open_checkpoint(features.model, features.revision)
     argument, files = _model_at(where), {}
-    if features.pooling == "auto" or features.prompt:
+    if features.pooling == "auto" or getattr(features, "prompt", None):
         files = SentenceModules(opened.source).files()
     if pickled := [name for name in files if name.endswith(".bin")]:
         raise ValueError(

@@ -119,11 +119,13 @@ STRATEGY_DECODERS = {"strategy_name": _decode_name, "strategy": _decode_strategy
 # The only classes that are created by name; skops handles other estimators.
 _HOMES = {
     "ActiveLearner": "skactive.learner",
+    "AdaptedFeatures": "skactive.bert",
     "AveragedClassifier": "skactive",
     "BertClassifier": "skactive.bert",
     "BertFeatures": "skactive.bert",
     "BertRegressor": "skactive.bert",
     "ClassDescriptions": "skactive",
+    "ContrastiveEncoder": "skactive.bert._adapted",
     "FeatureUnion": "sklearn.pipeline",
     "FewLabelClassifier": "skactive.linear_model",
     "FrozenEstimator": "sklearn.frozen",
@@ -136,7 +138,7 @@ _HOMES = {
     "TunedOneVsRestClassifier": "skactive.linear_model",
 }
 _DATA = ("X_labeled_", "y_labeled_", "_kept_params", "_trained")  # of an ActiveLearner
-_FINE_TUNED = ("BertClassifier", "BertRegressor")
+_FINE_TUNED = ("BertClassifier", "BertRegressor", "ContrastiveEncoder")
 _REQUESTS = "_metadata_request"
 _FIRST_SKOPS = (0, 15)  # earlier versions trust unsafe types
 # Plain objects with attributes, which skops does not trust because they are private.
@@ -178,7 +180,7 @@ def _encode_known(value, name, where, writer):
     else:
         state = dict(value.__getstate__())
         state.pop("_sklearn_version", None)
-    if name == "BertFeatures" and writer.bundle:
+    if name in ("AdaptedFeatures", "BertFeatures") and writer.bundle:
         node["pretrained"] = write_encoder(value, where, writer)
     if name == "ClassDescriptions":  # a model holds no texts of the pool
         params["machine_texts"] = None
@@ -412,7 +414,7 @@ def _decode_known(node, where, reader):
     if name in _FINE_TUNED:
         estimator = restore(cls, params, state, node, where, reader)
     else:
-        if name in ("BertFeatures", "StaticFeatures"):
+        if name in ("AdaptedFeatures", "BertFeatures", "StaticFeatures"):
             params = find_model(params, reader, node.get("pretrained"))
         estimator = cls(**params)
         vars(estimator).update(state)

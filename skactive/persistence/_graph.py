@@ -23,7 +23,7 @@ from torch.nn import functional
 from .._encoders._module import encode
 from .._utils._labels import is_multi_label
 from .._utils._linear import is_own_logistic
-from ..bert import BertClassifier, BertFeatures, BertRegressor
+from ..bert import AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor
 from ..features import EncodingRun, StaticFeatures
 from ..learner import ActiveLearner
 from ..semi_supervised import AveragedClassifier, ClassDescriptions, SelfTraining
@@ -106,6 +106,10 @@ class Graph(nn.Module):
         if kind is Pipeline:
             others = map(_transform, step[1:])
             return nn.Sequential(self._read(step[0], columns), *others)
+        if kind is AdaptedFeatures and step.n_adapted_:
+            return self._read_network(step._encoder._fitted, columns)
+        if kind is AdaptedFeatures:
+            step, kind = step._frozen(), BertFeatures
         if kind is BertFeatures:
             return self._read_features(EncodingRun(step), columns)
         if kind is StaticFeatures:
@@ -202,11 +206,12 @@ class Graph(nn.Module):
             encoder=encoder,
         )
 
-    def _read_network(self, fitted):
-        """Return the module of the outputs of a fine-tuned network."""
+    def _read_network(self, fitted, columns=()):
+        """Return the module of the outputs of a trained network."""
         checkpoint = fitted.checkpoint()
         limit = checkpoint.max_positions or fitted.max_length
-        take = self._read_tokenizer(checkpoint, min(fitted.max_length, limit))
+        limit = min(fitted.max_length, limit)
+        take = self._read_tokenizer(checkpoint, limit, columns=list(columns))
         network = copy.deepcopy(fitted.network).to(_CPU, torch.float32)
         network.encoder.set_attn_implementation("eager")
         network.bfloat16 = False
@@ -329,7 +334,8 @@ def _read_label(model):
 
 def _unsupported(model):
     return TypeError(
-        "'model' must be a pipeline of BertFeatures or StaticFeatures, maybe with "
+        "'model' must be a pipeline of BertFeatures, AdaptedFeatures or "
+        "StaticFeatures, maybe with "
         "columns of numbers and scalers, and a linear model (SelfTraining, "
         "FewLabelClassifier, TunedOneVsRestClassifier, LogisticRegression, Ridge), a "
         "BertClassifier or BertRegressor, or ClassDescriptions, an AveragedClassifier "

@@ -241,7 +241,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weighed = len(y) > n or sample_weight is not None
         params = {"sample_weight": weight} if weighed else {}
         model = seeded_clone(self.estimator, np.random.default_rng(seed))
-        self.estimator_ = fit_last(model, X, y, X_unlabeled, **params)
+        self.estimator_ = fit_last(model, X, y, X_unlabeled, n, **params)
         self.classes_ = self.estimator_.classes_
         self.temperature_ = 1.0
         if len(y) > n:

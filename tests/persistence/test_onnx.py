@@ -35,7 +35,12 @@ from skactive import (
     save,
 )
 from skactive._utils._sealed import hash_file
-from skactive.bert import BertClassifier, BertFeatures, BertRegressor
+from skactive.bert import (
+    AdaptedFeatures,
+    BertClassifier,
+    BertFeatures,
+    BertRegressor,
+)
 from skactive.cli import main
 from skactive.features import StaticFeatures
 from skactive.linear_model import (
@@ -67,6 +72,12 @@ def pipeline(folder, head, **params):
 def text_classifier(folder, **params):
     settings = {"max_length": 40, "precision": "float32", "cache": None}
     return make_text_classifier(folder, **settings, **params)
+
+
+def adapted(folder, **params):
+    settings = {"n_steps": 2, "max_length": 40, "precision": "float32", "cache": None}
+    features = AdaptedFeatures(folder, **settings, **params)
+    return make_pipeline(features, LogisticRegression())
 
 
 def static(folder, head, **params):
@@ -102,6 +113,8 @@ MODELS = {
     ),
     "ridge": (lambda f: pipeline(f, Ridge()), None),
     "least squares": (lambda f: pipeline(f, LinearRegression()), None),
+    "adapted": (lambda f: adapted(f, layers=(-1, 1)), NAMES),
+    "not adapted": (lambda f: adapted(f, refit="doubling"), NAMES),
     "fine-tuned": (lambda f: BertClassifier(f, freeze=2, **TUNED), NAMES),
     "hidden layers": (
         lambda f: BertClassifier(f, head="mlp", layers=(-1, 1), **TUNED),
