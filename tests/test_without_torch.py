@@ -52,6 +52,7 @@ print(*missing)
     assert set(said.split()) == {
         "skactive._encoders._encoder",
         "skactive.bert.DenseHead",
+        "skactive.bert._contrast",
         "skactive.bert._draws",
         "skactive.bert._heads",
         "skactive.bert._network",
@@ -64,12 +65,12 @@ print(*missing)
 def test_estimators_of_bert_are_made_and_cloned():
     said = run("""
 from sklearn.base import clone
-from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-for kind in (BertClassifier, BertFeatures, BertRegressor):
+from skactive.bert import AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor
+for kind in (AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor):
     params = clone(kind("any", max_length=7)).get_params()
     print(params["model"], params["max_length"])
 """)
-    assert said == "any 7\n" * 3
+    assert said == "any 7\n" * 4
 
 
 def test_estimators_of_scikit_learn_are_taught_with_every_strategy_that_takes_them():
@@ -102,7 +103,7 @@ print(*worked)
 def test_what_needs_an_extra_names_it_in_one_sentence():
     said = run("""
 import skactive
-from skactive.bert import BertClassifier, BertFeatures, BertRegressor
+from skactive.bert import AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor
 from skactive.features import StaticFeatures
 
 sys.modules["model2vec"] = None
@@ -111,6 +112,7 @@ for call in (
     lambda: BertFeatures("any").transform(TEXTS),
     lambda: BertClassifier("any").fit(TEXTS, LABELS),
     lambda: BertRegressor("any").fit(TEXTS, LABELS),
+    lambda: AdaptedFeatures("any").fit(TEXTS, LABELS),
     lambda: StaticFeatures(".").fit_transform(TEXTS),
     lambda: skactive.bert.DenseHead,
     lambda: skactive.make_text_classifier(),
@@ -126,7 +128,7 @@ for call in (
         print(error)
 """)
     *lines, of_static = said.splitlines()
-    assert len(lines) == 11, said
+    assert len(lines) == 12, said
     for line in lines:
         assert "needs torch, transformers, safetensors" in line
         assert "the extra 'bert' installs: pip install \"skactive[bert" in line

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._utils._labels import is_missing, list_classes, same_label, trim
+from .._utils._format import is_missing, trim
+from .._utils._labels import list_classes, same_label
 from ._formats import is_untyped, name_of
 from ._reader import spell
 from ._writer import unescape

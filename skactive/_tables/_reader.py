@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._utils._format import list_some
-from .._utils._labels import BLANKS, is_missing, trim
+from .._utils._format import BLANKS, is_missing, list_some, trim
 from ._formats import (
     OPENERS,
     POOL_FORMATS,

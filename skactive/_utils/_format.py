@@ -1,4 +1,4 @@
-"""Tables, numbers, progress bars and warnings for the reader."""
+"""Tables, numbers, blank cells, progress bars and warnings for the reader."""
 
 import html
 import math
@@ -67,6 +67,25 @@ def escape_markdown(text):
     """Return a text in one line that Markdown and HTML show as it is."""
     text = html.escape(" ".join(visible(text).split()), quote=False)
     return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)
+
+
+# Spaces, and what has no width: soft hyphens, joiners, marks of directions, and others.
+BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
+BLANKS += "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+
+
+def trim(text):
+    """Return a text without the spaces and invisible characters at its ends."""
+    return text.strip(BLANKS)
+
+
+def is_missing(label):
+    """Whether a value stands for no label: None, NaN, NA, NaT or a blank string."""
+    if label is None or isinstance(label, str):
+        return not label or not (label[0].isalnum() or trim(label))
+    # pandas.NA and NaT, without importing pandas.
+    is_na = type(label).__name__ in ("NAType", "NaTType")
+    return is_na or (isinstance(label, float | np.floating) and math.isnan(label))
 
 
 def find_certainty(proba, decided):

@@ -1,6 +1,5 @@
 """Labels, predictions in their form, and fit parameters with one value per label."""
 
-import math
 import warnings
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -12,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
-from ._format import brief, find_certainty, list_best, list_some
+from ._format import brief, find_certainty, is_missing, list_best, list_some, trim
 from ._sklearn import num_samples
 
 _INDICATOR = (
@@ -382,25 +381,6 @@ def as_class(name, known):
     with suppress(ValueError):
         return kind(name)
     return name
-
-
-# Spaces, and what has no width: soft hyphens, joiners, marks of directions, and others.
-BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
-BLANKS += "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-
-
-def trim(text):
-    """Return a text without the spaces and invisible characters at its ends."""
-    return text.strip(BLANKS)
-
-
-def is_missing(label):
-    """Whether a value stands for no label: None, NaN, NA, NaT or a blank string."""
-    if label is None or isinstance(label, str):
-        return not label or not (label[0].isalnum() or trim(label))
-    # pandas.NA and NaT, without importing pandas.
-    is_na = type(label).__name__ in ("NAType", "NaTType")
-    return is_na or (isinstance(label, float | np.floating) and math.isnan(label))
 
 
 def predict_labels(model, X, classes, target, n_top=5):

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .._utils._checks import check_share
 from .._utils._containers import as_list, as_texts, refuse_unordered
-from .._utils._labels import is_missing
+from .._utils._format import is_missing
 from .._utils._plugins import ANNOTATORS, find, load, make
 
 

@@ -24,19 +24,14 @@ from .._encoders._module import choose_device, choose_layers
 from .._encoders._pretrained import open_checkpoint
 from .._encoders._sentences import SentenceModules
 from .._encoders._shards import cache_folder
-from .._encoders._store import (
-    Entry,
-    FeatureStore,
-    find_store,
-    lock,
-    open_store,
-)
+from .._encoders._store import Entry, FeatureStore, find_store, lock, open_store
 from .._encoders._tokens import cut_parts
 from .._storage._files import make_folder, write_atomic
 from .._storage._fingerprint import digest_text
 from .._utils._containers import as_texts
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, check_classes
+from .._utils._lazy import need_bert
 from .._utils._repeatable import base_seed, round_seed
 from .._utils._sklearn import (
     POSITIVE_INT,
@@ -295,6 +290,7 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If a class has two labels, but not among the rows that are learned from; if
             texts were truncated; if the cache folder is damaged or cannot be written.
         """
+        need_bert("AdaptedFeatures", "skorch")
         texts = as_texts(X)
         Y = _read_classes(as_labels(y, len(texts)))
         weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)

@@ -10,7 +10,7 @@ from .._tables._formats import TABLE_FORMATS, open_text
 from .._tables._labels import LabelCells
 from .._tables._reader import TableFile
 from .._tables._writer import free_name, write_table
-from .._utils._labels import trim
+from .._utils._format import trim
 from ..project import ProjectSettings, say_cost
 from ._parser import say, show_line
 from ._predict import find_out, open_table

@@ -16,8 +16,7 @@ from .._tables._labels import (
 )
 from .._tables._reader import TableFile
 from .._tables._writer import write_table
-from .._utils._format import escape_markdown
-from .._utils._labels import is_missing, trim
+from .._utils._format import escape_markdown, is_missing, trim
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ..project import Project
 from ._parser import say, show_line

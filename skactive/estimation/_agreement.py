@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._utils._format import brief
-from .._utils._labels import is_missing, is_names, key_of
+from .._utils._format import brief, is_missing
+from .._utils._labels import is_names, key_of
 from .._utils._sklearn import StrOptions, validate_params
 from ._mean import as_numbers
 

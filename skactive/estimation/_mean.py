@@ -12,8 +12,8 @@ from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 
 from .._utils._checks import check_count, check_share
 from .._utils._containers import as_list
-from .._utils._format import brief
-from .._utils._labels import as_labels, is_missing
+from .._utils._format import brief, is_missing
+from .._utils._labels import as_labels
 
 _Interval = tuple[float, float]
 MIN_LABELS = 10  # fewer say "too few"

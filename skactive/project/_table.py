@@ -14,7 +14,7 @@ from .._tables._reader import (
     open_part,
 )
 from .._tables._writer import free_name, write_table
-from .._utils._labels import is_missing
+from .._utils._format import is_missing
 from ..datasets import open_pool
 from ._record import make_folder
 from ._result import COLUMNS, MACHINE

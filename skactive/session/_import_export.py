@@ -13,8 +13,8 @@ from .._tables._formats import PAIR, is_untyped
 from .._tables._labels import OWN, find_own, read_labels
 from .._tables._reader import TableFile
 from .._tables._writer import unescape, write_table
-from .._utils._format import reprs
-from .._utils._labels import is_missing, same_label
+from .._utils._format import is_missing, reprs
+from .._utils._labels import same_label
 from .._utils._sklearn import check_path
 from ._foreign import Wanted, find_format, read_format, tell_left_out
 from ._formats import Item, SourceAnswer, spell

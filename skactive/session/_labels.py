@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone, is_regressor
 
 from .._utils._containers import as_list, take_rows
-from .._utils._format import brief, reprs, warn_caller
-from .._utils._labels import is_missing, is_names, list_classes, trim
+from .._utils._format import brief, is_missing, reprs, trim, warn_caller
+from .._utils._labels import is_names, list_classes
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
 from ..semi_supervised import ClassDescriptions

@@ -10,7 +10,8 @@ from typing import Any
 from scipy.stats import binomtest
 
 from .._utils._containers import as_list, take_rows
-from .._utils._labels import is_missing, key_of, name_now
+from .._utils._format import is_missing
+from .._utils._labels import key_of, name_now
 from .._utils._repeatable import find_stop, stopped_by
 from ..annotators import Annotator, describe_annotator
 from ..estimation import alternative_annotator_test, estimate_quality, measure_agreement

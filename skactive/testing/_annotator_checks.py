@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._utils._containers import as_texts
-from .._utils._labels import is_missing, is_names
+from .._utils._format import is_missing
+from .._utils._labels import is_names
 from ._strategy_cases import ensure
 
 
