@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skactive import ActiveLearner
 from skactive.registry import resolve
 from skactive.strategies import Committee, PerceptronEnsemble
-from skactive.strategies._committee import perceptron_proba
+from skactive.strategies._committee import perceptron_proba, train_perceptrons
 from skactive.testing import check_strategy
 from skactive.view import PoolView
 
@@ -245,7 +245,13 @@ def test_perceptrons_reach_the_rare_class(monkeypatch, dropout):
         seen.append(perceptron_proba(*args))
         return seen[-1]
 
+    def train(*args, **options):
+        trained = train_perceptrons(*args, **options)
+        seen.clear()  # the steps predict as well
+        return trained
+
     monkeypatch.setattr("skactive.strategies._committee.perceptron_proba", spy)
+    monkeypatch.setattr("skactive.strategies._committee.train_perceptrons", train)
     rng = np.random.default_rng(0)
 
     def draw(n_rare, n_common):
