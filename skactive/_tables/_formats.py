@@ -17,6 +17,7 @@ from typing import Any
 from .._storage._files import BLOCK_BYTES, BLOCK_ROWS
 from .._utils._format import list_some
 
+HALVES = re.compile("[\ud800-\udfff]")  # of characters
 PAIR = ["text_1", "text_2"]  # columns of pairs of texts
 _BUFFER = 2**20  # bytes of a Parquet column that are read at once
 _ROWS = "rows (counted from 0)"
@@ -103,7 +104,7 @@ def _read_rows(path, dialect):
     options = {name: x for name, x in dialect.items() if name != "encoding"}
     with open_text(path, newline="") as file:
         line = int(skip_separator_line(file) is not None)
-        # strict: a quote that is never closed would swallow the unquoted of the file.
+        # strict: a quote that is never closed would swallow the rest of the file.
         reader = csv.reader(file, strict=True, **options)
         n_skipped, n_cells, n_read, n = line, None, 0, 1
         try:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._utils._format import is_missing, trim
-from .._utils._labels import list_classes, same_label
+from .._utils._labels import is_names, list_classes, same_label
 from ._formats import is_untyped, name_of
 from ._reader import spell
 from ._writer import unescape
@@ -87,7 +87,10 @@ def read_labels(
     if len(rows) < len(values):
         counts = set(rows)
         values = [x if row in counts else None for row, x in enumerate(values)]
-    values, labels.trimmed = _trim(values, is_untyped(table.path))
+    restored = restore(values) if is_untyped(table.path) else values
+    values = _trim(restored)
+    pairs = zip(values, restored, strict=True)
+    labels.trimmed = {i for i, (x, y) in enumerate(pairs) if x is not None and x != y}
     if n := len(labels.trimmed):
         table.say(
             f"{n:,} labels of {label!r} had spaces around them, which are removed"
@@ -102,6 +105,12 @@ def read_labels(
         _compare_copies(values, table)
     labels.values = values
     return labels
+
+
+def find_sources(names):
+    """Return the columns that tell labels from predictions, of those of a table."""
+    keys = (find_own(names, name) for name in ("label_source", "prediction"))
+    return [key for key in keys if key is not None]
 
 
 def _check_form(label, separator, regression):
@@ -124,29 +133,22 @@ def _check_form(label, separator, regression):
         )
 
 
-def _trim(cells, is_escaped):
-    """Return labels without blanks around names, None for missing ones.
+def restore(cells):
+    """Return cells as they were before `write_table` escaped them."""
+    restored = {x: unescape(x) for x in set(filter(_is_str, cells))}
+    return [restored[x] if _is_str(x) else x for x in cells]
 
-    The second value is the set of the rows that had blanks.
-    """
-    read = unescape if is_escaped else str
-    names = {x: trim(read(x)) or None for x in set(filter(_is_str, cells))}
-    if set(map(type, cells)) <= {str, type(None)}:
-        odd = {x for x, name in names.items() if name not in (x, None)}
-        rows = {row for row, x in enumerate(cells) if x in odd} if odd else set()
-        return list(map(names.get, cells)), rows
-    trimmed = [
-        list(dict.fromkeys(map(trim, x)))
-        if isinstance(x, list)
-        else names[x]
-        if _is_str(x)
-        else None
-        if is_missing(x)
-        else x
-        for x in cells
-    ]
-    rows = zip(trimmed, cells, strict=True)
-    return trimmed, {i for i, (x, y) in enumerate(rows) if x is not None and x != y}
+
+def _trim(cells):
+    """Return labels without blanks around names, None for missing ones."""
+    names = {x: trim(x) or None for x in set(filter(_is_str, cells))}
+
+    def trim_one(cell):
+        if is_names(cell):
+            return list(dict.fromkeys(map(trim, cell)))
+        return None if is_missing(cell) else cell
+
+    return [names[x] if _is_str(x) else trim_one(x) for x in cells]
 
 
 def _is_str(cell):
@@ -206,9 +208,6 @@ def _leave_out_predictions(table, keys, columns, rows, labels):
     return [row for row in rows if sources[row] != "model"]
 
 
-OWN = ("label_source", "prediction")  # columns that tell labels from predictions
-
-
 # What a person should look at ---------------------------------------------------------
 
 
@@ -255,8 +254,18 @@ def _compare_copies(values, table):
 
 def _read_classes(values, table, label):
     """Return labels of one type, str, int or bool; None stays."""
-    different = {x for x in values if x is not None}
     kinds = set(map(type, values)) - {type(None)}
+    rows = [row for row, x in enumerate(values) if x is not None]
+    odd = [] if kinds == {str} else [row for row in rows if not _is_label(values[row])]
+    if bool in kinds and len(kinds) > 1:
+        odd += [row for row in rows if type(values[row]) is not type(values[rows[0]])]
+    if odd:
+        raise ValueError(
+            f"{table.name(label)} must hold labels of one type, str, bool or int of at "
+            f"most 64 bits; got {values[odd[0]]!r:.60} at {table.where(odd[:1])}. Use "
+            "one type."
+        )
+    different = {x for x in values if x is not None}
     if is_untyped(table.path):
         if all(map(_INTEGER.fullmatch, different)):
             return list(map({x: int(x) for x in different}.get, values))
@@ -266,16 +275,6 @@ def _read_classes(values, table, label):
                 "of classes; only a regression reads them as quantities"
             )
         return values
-    rows = [row for row, x in enumerate(values) if x is not None]
-    odd = [row for row in rows if not _is_label(values[row])]
-    if bool in kinds and len(kinds) > 1:
-        odd += [row for row in rows if type(values[row]) is not type(values[rows[0]])]
-    if odd:
-        raise ValueError(
-            f"{table.name(label)} must hold labels of one type, str, bool or int of at "
-            f"most 64 bits; got {values[odd[0]]!r:.60} at {table.where(odd[:1])}. Use "
-            "one type."
-        )
     if kinds <= {int, float} and all(float(x).is_integer() for x in different):
         return [None if x is None else int(x) for x in values]
     if len(kinds) < 2 and float not in kinds:

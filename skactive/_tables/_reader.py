@@ -12,6 +12,7 @@ import numpy as np
 
 from .._utils._format import BLANKS, is_missing, list_some, trim
 from ._formats import (
+    HALVES,
     OPENERS,
     POOL_FORMATS,
     TABLE_FORMATS,
@@ -207,7 +208,7 @@ class Cells:
                     f"{self.name(column)} must hold text, got {cell!r:.60} at "
                     f"{self.where([row])}. Name a column of texts."
                 )
-            if half := _HALF.search(cell):
+            if half := HALVES.search(cell):
                 raise ValueError(
                     f"{self.name(column)} must hold whole characters, got "
                     f"{half[0]!r} at {self.where([row])}. Correct this cell."
@@ -219,9 +220,6 @@ class Cells:
                 "read"
             )
         return texts
-
-
-_HALF = re.compile("[\ud800-\udfff]")  # of a character
 
 
 def spell(value):
@@ -329,7 +327,7 @@ class Part:
     def cells(self):
         """Yield lists of the cells of some rows, one for each column."""
         for _, cells in self._read():
-            yield [x if isinstance(x, list) else x.to_pylist() for x in cells]
+            yield list(map(as_list, cells))
 
     def read(self, schema):
         """Yield RecordBatches of `schema`; rows without a text are left out.

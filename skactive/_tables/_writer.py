@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from .._storage._files import write_atomic
-from ._formats import as_list, import_package, is_untyped, name_of, name_once
+from ._formats import HALVES, as_list, import_package, is_untyped, name_of, name_once
 
 
 def check_folder(path):
@@ -87,16 +87,15 @@ def find_unwritable(text, suffix, quoting=csv.QUOTE_MINIMAL):
 
     `quoting` is that of a CSV or TSV file.
     """
-    odd = _UNWRITABLE if suffix == ".xlsx" else _HALVES
+    odd = _UNWRITABLE if suffix == ".xlsx" else HALVES.pattern
     if quoting == csv.QUOTE_NONE:
-        odd = f"[\t\r\n]|{_HALVES}"
+        odd = f"[\t\r\n]|{HALVES.pattern}"
     match = re.search(odd, text)
     return None if match is None or suffix in (".jsonl", ".ndjson") else match[0]
 
 
 _FORMULA = re.compile(r"'*(?![+-][\d.]+\Z)[=+\-@\t\r\n]")  # and no number
-_HALVES = "[\ud800-\udfff]"  # of characters
-_UNWRITABLE = f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|{_HALVES}"
+_UNWRITABLE = f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|{HALVES.pattern}"
 
 
 def _to_csv(columns, delimiter=",", encoding="utf-8", quoting=csv.QUOTE_MINIMAL):

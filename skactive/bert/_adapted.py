@@ -283,6 +283,8 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If `y` holds numbers that are no classes.
         ValueError
             For a model that cannot be loaded, and a depth it does not have.
+        ImportError
+            Without the extra `bert`.
 
         Warns
         -----

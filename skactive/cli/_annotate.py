@@ -19,9 +19,8 @@ from ._predict import find_out, open_table
 def run_annotate(file, text, out, separator, classes, classes_file, **options):
     """Run the command `annotate`."""
     source = Path(file).expanduser()
-    table = open_table(source, text)
+    table, rows, texts = open_table(source, text)
     out = find_out(out, source, "annotated")
-    rows, texts = table.rows, [x for x in table.texts if x is not None]
     folder, mode = source.with_suffix(".skactive"), find_mode(source)
     classes = _describe(classes, classes_file)
     machine = _make_machine(classes, folder, multi_label=bool(separator), **options)
@@ -120,8 +119,9 @@ def _open_names(path):
 def _read_class(line, known):
     """Return the name of a class, and its description and examples."""
     name, *more = line.split("\t")
-    if not more and trim(name) not in map(str, known):
-        name, _, text = name.partition(": ")
-        more = [text]
-    text, *examples = map(trim, more or [""])
+    if not more:
+        whole = [x for x in map(str, known) if f"{trim(line)}: ".startswith(f"{x}: ")]
+        name = max(whole, key=len, default=line.partition(": ")[0])
+        more = [trim(line)[len(name) + 1 :]]
+    text, *examples = map(trim, more)
     return trim(name), {"description": text, "examples": examples}

@@ -8,9 +8,8 @@ import numpy as np
 from .._storage._fingerprint import collect_versions
 from .._storage._outputs import write_own
 from .._tables._labels import (
-    OWN,
     describe_lookalikes,
-    find_own,
+    find_sources,
     read_labels,
     to_indicator,
 )
@@ -150,7 +149,7 @@ class SampledTable:
         self._prediction = list(map(table.find, prediction or []))
         self._label, texts = table.find(label), list(map(table.find, text or []))
         more = [table.find(name) for name in (sample, group) if name]
-        own = filter(None, (find_own(table.names, name) for name in OWN))
+        own = find_sources(table.names)
         table.read([self._label, *texts, *self._prediction, *more, *own])
         if texts:
             table.read_texts(texts)

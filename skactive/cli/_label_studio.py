@@ -4,6 +4,7 @@ import math
 import os
 from contextlib import contextmanager
 
+from .._tables._formats import name_once
 from ..labeling._label_studio._bridge import Bridge, count, report
 from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
@@ -43,13 +44,8 @@ def run_create(url, token_env, file, text, label, classes, multi_label, title):
 
 def _list_rest(table, known):
     """Return the other cells of each row than those of `known`, list of dict."""
-    columns = {
-        "_".join(map(str, key)) if isinstance(key, tuple) else key: table.file.cells(
-            key
-        )
-        for key in table.file.columns
-        if key not in known
-    }
+    keys = [key for key in table.file.columns if key not in known]
+    columns = {name_once(key): table.file.cells(key) for key in keys}
     columns = {
         name: list(map(_as_json, cells))
         for name, cells in columns.items()

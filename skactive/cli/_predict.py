@@ -89,30 +89,26 @@ def _predict_pool(predict, source, out, names, about):
 
 
 def open_table(source, names):
-    """Return a TableFile with all columns and the texts of those named by --text."""
+    """Return a TableFile with all columns, and the rows and texts of some columns."""
     table = TableFile(source)
     try:
         keys = list(map(table.find, names))
     except ValueError as exc:
         raise ValueError(f"{exc} Name its column of texts with --text.") from exc
-    table.read().read_texts(keys)
+    rows, texts = table.read().read_texts(keys)
     for message in table.messages:
         say(message)
-    return table
+    return table, rows, texts
 
 
 def _predict_table(predict, source, out, names, about):
     """Return the number of rows of a table, and a function that writes it."""
     if about.get("columns"):
-        table = TableFile(source)
-        keys = list(map(table.find, names))
-        X: Any = {
-            name: table.read().cells(x) for name, x in zip(names, keys, strict=True)
-        }
-        rows = range(len(table.places))
+        table = TableFile(source).read()
+        X: Any = {name: table.cells(table.find(name)) for name in names}
+        rows = table.rows
     else:
-        table = open_table(source, names)
-        rows, X = table.rows, [x for x in table.texts if x is not None]
+        table, rows, X = open_table(source, names)
     predicted, scores = [None] * len(table.places), [None] * len(table.places)
     for row, label, score in zip(rows, *predict(X)[:2], strict=True):
         predicted[row], scores[row] = label, score and round(score, 4)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._tables._labels import OWN, find_own, read_labels, to_indicator
+from .._tables._labels import find_sources, read_labels, to_indicator
 from .._tables._reader import TableFile
 from .._utils._sklearn import StrOptions, validate_params
 
@@ -146,8 +146,8 @@ def load_table(
             raise ValueError(f"{option!r} needs labels: name their column as 'label'.")
     table = TableFile(Path(path))
     text_keys, label_keys = list(map(table.find, texts)), list(map(table.find, labels))
-    own = [find_own(table.names, name) for name in OWN] if labels else []
-    table.read([*text_keys, *label_keys, *filter(None, own)])
+    own = find_sources(table.names) if labels else []
+    table.read([*text_keys, *label_keys, *own])
     rows, X = table.read_texts(text_keys)
     target: Any = None
     names = None

@@ -53,7 +53,7 @@ def open_pool(
     path : str, Path, list of them, or pyarrow.dataset.Dataset
         A file, a folder whose files have one format, or a list of files. The suffix
         determines the format: ``.parquet``, ``.arrow`` or ``.feather``, ``.csv``
-        (separated by commas or what the first lines show), ``.tsv`` (quotes are text),
+        (separated by commas or what the first lines show), ``.tsv`` (tabs),
         ``.jsonl``, ``.ndjson`` or ``.json`` (one JSON object per line). Files of a
         folder are read in the order of their paths; names that start with ``.`` or
         ``_`` are skipped. A Lance dataset is a `pyarrow.dataset.Dataset`.

@@ -4,8 +4,8 @@ from itertools import chain
 
 import numpy as np
 
-from .._tables._formats import PAIR
-from .._tables._labels import OWN, find_own, read_labels
+from .._tables._formats import PAIR, is_untyped
+from .._tables._labels import find_sources, read_labels, restore
 from .._tables._reader import (
     Cells,
     TableFile,
@@ -53,7 +53,7 @@ class Table:
         names = [text] if isinstance(text, str) else list(text)
         labels = [label] if isinstance(label, str) else list(label)
         self._shown, self._id, self.suffix = {}, settings.id, self.path.suffix
-        self._labels = self._read(names, labels, settings)
+        self._read(names, labels, settings)
         self.label = self._keys[0] if isinstance(label, str) else self._keys
         options = {"regression": settings.regression}
         self._given = read_labels(self.file, self.label, settings.separator, **options)
@@ -146,8 +146,11 @@ class Table:
         """Return labels as columns in the form of the file, dict of name to cells."""
         if self.cells is None:
             return {self.label: labels}
+        cells = {name: self.file.cells(name) for name in self._keys}
+        if is_untyped(self.path):  # the writer escapes them again
+            cells = {name: restore(column) for name, column in cells.items()}
         given = {
-            row: {name: self.file.cells(name)[row] for name in self._keys}
+            row: {name: column[row] for name, column in cells.items()}
             for row, source in enumerate(sources)
             if source == "given"
             and row not in self._given.trimmed
@@ -179,8 +182,7 @@ class LargeTable(Table):
         self.file = Cells(self.path, every, [], rows)
         keys = [self.file.find(label, optional=True) for label in labels]
         self._keys = [key or label for key, label in zip(keys, labels, strict=True)]
-        own = [find_own(every, name) for name in OWN]
-        columns = [*self._keys, *(key for key in own if key and key not in self._keys)]
+        columns = list(dict.fromkeys([*self._keys, *find_sources(every)]))
         self.file.columns = {key: [] for key in columns}
         shown, start = ", ".join(map(repr, labels)), 0
         if not any(keys):

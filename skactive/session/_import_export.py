@@ -10,7 +10,7 @@ from typing import Any
 
 from .._storage._fingerprint import hash_item
 from .._tables._formats import PAIR, is_untyped
-from .._tables._labels import OWN, find_own, read_labels
+from .._tables._labels import find_sources, read_labels
 from .._tables._reader import TableFile
 from .._tables._writer import unescape, write_table
 from .._utils._format import is_missing, reprs
@@ -118,11 +118,12 @@ def _item_columns(pool, ids):
 
 
 def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
-    """Return the answers in a file, dict of id to list; unknown items; what else is in.
+    """Return the answers in a file, the unknown items, and what was left out.
 
-    `columns` are the names of the columns of ids, labels and texts, and `annotator`
-    stands for one that the file does not name. Raise a ValueError if an item is unknown
-    or has two labels of one annotator.
+    The answers are a dict of id to list, and what was left out is a dict of reason to
+    places. `columns` are the names of the columns of ids, labels and texts, and
+    `annotator` stands for one that the file does not name. Raise a ValueError if an
+    item is unknown or has two labels of one annotator.
     """
     check_path("path", path)
     id, label, names = _check_columns(*columns)
@@ -261,8 +262,8 @@ def _read_table(path, id, label, given, pool, kind):
             f"{exc} Name the column of the ids with id=, or that of the texts with "
             "text=."
         ) from exc
-    own = [find_own(table.names, name) for name in OWN]
-    table.read(name for name in (label, key, *named, *own) if name is not None)
+    keys = [label, *named, *([] if key is None else [key])]
+    table.read([*keys, *find_sources(table.names)])
     labels = read_labels(table, label, typed=False).values
     nothing = [None] * len(labels)
     ids = nothing if key is None else table.cells(key)

@@ -175,7 +175,7 @@ def test_a_file_describes_the_classes(server, capsys, name, content):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("c.txt", "law: all about courts\nlaw: civil\nsport: games\n"),
+        ("c.txt", "law: all about courts\nlaw: civil: old\nsport: games\n"),
         ("c.tsv", "law\tall about courts\nlaw: civil\nsport\tgames\n"),
         ("c.csv", "Name,description\nlaw,all about courts\nlaw: civil,\nsport,games\n"),
         ("c.jsonl", '{"name": "law"}\n{"name": "law: civil"}\n{"name": "sport"}\n'),

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import skactive
 from skactive import ActiveLearner, Project
-from skactive._tables._labels import OWN, find_own, read_labels
+from skactive._tables._labels import find_sources, read_labels
 from skactive._tables._reader import TableFile
 from skactive.annotators import ColumnAnnotator
 from skactive.cli import _annotate, main
@@ -128,8 +128,7 @@ def check_copied(source, path, but=()):
 def read_given(path):
     """Return the labels of a file, as each command reads them."""
     table = TableFile(path)
-    own = [find_own(table.names, name) for name in OWN]
-    table.read(["label", *filter(None, own)])
+    table.read(["label", *find_sources(table.names)])
     return read_labels(table, "label").values
 
 

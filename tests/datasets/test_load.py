@@ -265,6 +265,21 @@ def test_codes_stay_what_they_are(tmp_path, suffix):
     assert table.target_names == sorted(CODES)
 
 
+@pytest.mark.parametrize("cell", ['{"a": 1}', '["a"]', '[1, ["b"]]'])
+@pytest.mark.parametrize("regression", [True, False])
+def test_a_label_of_no_type_of_labels_is_refused(tmp_path, cell, regression):
+    lines = ['{"text": "a", "n": "1"}', f'{{"text": "b", "n": {cell}}}']
+    path = _write(tmp_path / "t.jsonl", "\n".join(lines))
+    with pytest.raises(ValueError, match=r"column 'n' .* must hold .* at line 2"):
+        load_table(path, text="text", label="n", regression=regression)
+
+
+def test_a_label_that_was_escaped_had_no_spaces(tmp_path, recwarn):
+    path = _write(tmp_path / "t.csv", "text,n\na,'=1\nb,x\n")
+    assert load_table(path, text="text", label="n").target.tolist() == ["=1", "x"]
+    assert not recwarn.list
+
+
 WIDE = "\N{FULLWIDTH DIGIT ONE}"
 
 

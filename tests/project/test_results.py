@@ -362,3 +362,23 @@ def test_labels_of_a_large_table_stand_at_the_rows_with_a_text(tmp_path):
         assert list(table.open_texts(tmp_path / "folder")) == ["a", "b", "a", "b"]
     assert table.read_given() == {0: "y"}
     assert "1.jsonl has no column 'label': its texts have no labels" in table.messages
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet"])
+@pytest.mark.parametrize("form", ["joined", "lists"])
+def test_several_classes_come_back_however_often(tmp_path, name, form):
+    given = [["=a", "b"], ["b"], [], ["-c", "=a"]]
+    cells = given if form == "lists" else ["|".join(x) or "|" for x in given]
+    path, options = tmp_path / name, {} if form == "lists" else {"separator": "|"}
+    write_columns(path, {"text": TEXTS, "label": [*cells, *[None] * 8]})
+    model = OneVsRestClassifier(LogisticRegression())
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
+    for _ in range(3):
+        with Project(path, "text", "label", **options).open(learner) as project:
+            assert [sorted(x) for x in project.given.values()] == [
+                sorted(x) for x in given
+            ]
+            project.session.tell({5: ["=a"]}, unasked=True)
+            project.write()
+            given = [*given[:4], ["=a"]]
+        path = project.output
