@@ -200,3 +200,12 @@ def test_an_export_of_one_reading_is_still_read(tiny_bert, tmp_path):
     (folder / "config.json").write_text(json.dumps(config | reading))
     old = runtime.OnnxModel(folder)
     assert np.array_equal(old.predict_proba(["a text"]), expected)
+
+
+def test_a_column_may_be_named_like_the_key_of_weights_elsewhere(tiny_bert, tmp_path):
+    frame = FRAME.rename(columns={"n": "location"})
+    columns = (features(tiny_bert), "text"), (StandardScaler(), ["location"])
+    labels = np.array(["location", "external_data"] * 5)[:9]
+    model = fit(make_column_transformer(*columns), y=labels, frame=frame)
+    exported = export(model, tmp_path)
+    check_equal(model, exported, frame)
