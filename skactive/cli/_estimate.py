@@ -165,9 +165,9 @@ class SampledTable:
             raise ValueError(
                 f"column {label!r} of {str(source)!r} must hold the labels of a random "
                 f"sample, and {self._labels.n_chosen:,} of them were given in a "
-                "session, which chooses most of its texts. Name the table that was "
-                "labeled, whose session has its own sample; or name the column of "
-                "the sample with --sample."
+                "session, which chooses most of its texts. Pass the table that was "
+                "given to `skactive label`, with --text: its session has a random "
+                "sample. Or name the column of a sample with --sample."
             )
         self._groups = None
         if group:
