@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from skactive.bert import BertClassifier
 from skactive.bert._heads import CNNHead, DenseHead, LinearHead, MLPHead, make_head
 
 from ._helpers import REVIEW_LABELS as Y
@@ -267,12 +268,17 @@ def test_head_params_reach_the_head(tiny_bert):
         ("dense", ValueError, "'head' must be one of 'linear', 'mlp', 'cnn' or an"),
         (nn.Linear(2, 2), TypeError, "got an instance of Linear. Pass the class"),
         (dict, TypeError, "'head' must be one of .+ got <class 'dict'>"),
-        (None, TypeError, "'head' must be one of .+ got None"),
+        (3, TypeError, "'head' must be one of .+ got 3"),
     ],
 )
 def test_bad_head(head, error, message):
     with pytest.raises(error, match=message):
         make_head(head, 4, 2, 0.1)
+
+
+def test_a_classifier_needs_a_head():
+    with pytest.raises(ValueError, match=r"'head' parameter .+ Got None"):
+        BertClassifier(head=None).fit(["a", "b"], [0, 1])
 
 
 def test_bad_head_params():
