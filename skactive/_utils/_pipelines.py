@@ -193,11 +193,11 @@ def takes_weights(estimator):
     return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in known)
 
 
-def unlabeled_params(estimator, X, y, X_unlabeled, n_labeled=None):
+def unlabeled_params(estimator, X, y, X_unlabeled, **params):
     """Return the `fit` parameter that passes unlabeled items to the last step.
 
-    The steps before it are fitted to `X` and `y`, as they will be in the pipeline, and
-    transform the items.
+    The steps before it are fitted to `X` and `y`, as they will be in the pipeline, with
+    the parameters that they take, and transform the items.
     """
     front, last = [], estimator
     while isinstance(last, Pipeline):
@@ -206,35 +206,37 @@ def unlabeled_params(estimator, X, y, X_unlabeled, n_labeled=None):
     if front:
         named = [(str(i), step) for i, (_, step) in enumerate(front)]
         pipeline = clone(Pipeline(named))
-        params = count_params(pipeline, n_labeled)
+        params = step_params(pipeline, **params)
         X_unlabeled = pipeline.fit(X, y, **params).transform(X_unlabeled)
     return last_params(estimator, X_unlabeled=X_unlabeled)
 
 
-def fit_last(estimator, X, y, X_unlabeled=None, n_labeled=None, **params):
+def fit_last(estimator, X, y, X_unlabeled=None, **params):
     """Train an estimator with parameters for a pipeline's last step; return it.
 
-    `X_unlabeled` is passed if the step takes it, and `n_labeled`, the number of the
-    first rows that people have labeled, to each step that does. Metadata routing is off
-    meanwhile: the caller chooses the parameters, whether or not the step requests them.
+    `X_unlabeled` is passed if the step takes it. Each step before it gets the
+    parameters that it takes: `sample_weight`, and `n_labeled`, the number of the first
+    rows that people have labeled. Metadata routing is off meanwhile: the caller chooses
+    the parameters, whether or not the step requests them.
     """
     with config_context(enable_metadata_routing=False), naming("X"):
-        params = last_params(estimator, **params)
+        own = {key: value for key, value in params.items() if key != "n_labeled"}
+        own = last_params(estimator, **own)
         if X_unlabeled is not None and takes_unlabeled(estimator):
-            params |= unlabeled_params(estimator, X, y, X_unlabeled, n_labeled)
-        params |= count_params(estimator, n_labeled)
-        return estimator.fit(X, y, **params)
+            own |= unlabeled_params(estimator, X, y, X_unlabeled, **params)
+        return estimator.fit(X, y, **own | step_params(estimator, **params))
 
 
-def count_params(estimator, n_labeled):
-    """Return the `fit` parameters `n_labeled` of a pipeline's steps that take it."""
+def step_params(estimator, **params):
+    """Return those `fit` parameters of a pipeline's steps that they take."""
     named = {}
     for name, step in getattr(estimator, "steps", ()):
-        inner = count_params(step, n_labeled)
-        if hasattr(step, "fit") and has_fit_parameter(step, "n_labeled"):
-            inner["n_labeled"] = n_labeled
-        named |= {f"{name}__{key}": value for key, value in inner.items()}
-    return {} if n_labeled is None else named
+        own = step_params(step, **params)
+        if hasattr(step, "fit"):
+            taken = (key for key in params if has_fit_parameter(step, key))
+            own |= {key: params[key] for key in taken}
+        named |= {f"{name}__{key}": value for key, value in own.items()}
+    return named
 
 
 def last_params(estimator, **params):

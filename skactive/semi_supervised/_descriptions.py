@@ -90,6 +90,9 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         together: the weight that predicts held-out labels best; 0 where nothing can be
         compared. They need a pipeline as "auto" does. :func:`skactive.save` leaves them
         out.
+    adapt : bool, default=False
+        Whether :class:`skactive.bert.AdaptedFeatures` also learns from descriptions and
+        machine texts. By default it learns from the labels of people only.
     n_splits : int, default=5
         Number of folds of the choice.
     random_state : int, RandomState instance or None, default=None
@@ -166,6 +169,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "descriptions": ["array-like", dict],
         "weight": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "machine_texts": [dict, None],
+        "adapt": ["boolean"],
         "n_splits": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
     }
@@ -177,6 +181,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         weight: float | str = "auto",
         machine_texts: dict[Any, Any] | None = None,
+        adapt: bool = False,
         n_splits: int = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -184,6 +189,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.descriptions = descriptions
         self.weight = weight
         self.machine_texts = machine_texts
+        self.adapt = adapt
         self.n_splits = n_splits
         self.random_state = random_state
 
@@ -240,8 +246,9 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 weight = np.concatenate([weight, source_weight * source[2]])
         weighed = len(y) > n or sample_weight is not None
         params = {"sample_weight": weight} if weighed else {}
+        params["n_labeled"] = len(y) if self.adapt else n
         model = seeded_clone(self.estimator, np.random.default_rng(seed))
-        self.estimator_ = fit_last(model, X, y, X_unlabeled, n, **params)
+        self.estimator_ = fit_last(model, X, y, X_unlabeled, **params)
         self.classes_ = self.estimator_.classes_
         self.temperature_ = 1.0
         if len(y) > n:

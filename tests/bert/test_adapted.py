@@ -4,6 +4,9 @@ import copy
 import itertools
 import pickle
 import shutil
+import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -14,8 +17,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator_cloneable, check_mixin_order
+from sklearn.utils import InputTags, get_tags
+from sklearn.utils.estimator_checks import (
+    check_estimator,
+    check_estimator_cloneable,
+    check_mixin_order,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 import skactive
 import skactive.bert._adapted
@@ -338,6 +346,24 @@ def test_only_rows_of_people_are_learned_from(tiny_bert, fits):
         adapted(tiny_bert).fit(TEXTS, LABELS, n_labeled=46)
 
 
+@pytest.mark.parametrize("pool", [None, TEXTS])
+def test_weights_reach_each_step_that_takes_them(tiny_bert, pool):
+    weight = np.linspace(1, 3, len(TEXTS))
+    expected = rows(tiny_bert, sample_weight=weight)
+    model = SelfTraining(make_pipeline(adapted(tiny_bert), LogisticRegression()))
+    model.fit(TEXTS, LABELS, sample_weight=weight, X_unlabeled=pool)
+    np.testing.assert_array_equal(model.estimator_[0].transform(TEXTS), expected)
+
+
+@pytest.mark.parametrize("adapt", [True, False])
+def test_descriptions_can_be_learned_from(tiny_bert, fits, adapt):
+    about = {"weather": "rain", "sport": "a team", "money": ["stocks", "the price"]}
+    model = make_pipeline(adapted(tiny_bert), LogisticRegression())
+    model = ClassDescriptions(model, about, weight=3, adapt=adapt)
+    model.fit(TEXTS[:30], LABELS[:30])
+    assert fits == [30 + adapt * 10]  # with names
+
+
 def test_descriptions_are_not_learned_from(tiny_bert, fits):
     expected = rows(tiny_bert, TEXTS[:30], LABELS[:30])
     model = ClassDescriptions(
@@ -472,6 +498,29 @@ def test_the_two_latest_points_are_kept(tiny_bert, tmp_path, fits):
     assert len(weights_in(tmp_path)) == 3
 
 
+@slow
+def test_killed_while_it_trains(tiny_bert, tmp_path):
+    code = (
+        "import os, signal, sys\n"
+        "import skactive.bert._contrast as contrast\n"
+        "from tests.bert.test_adapted import rows\n"
+        "compare, calls = contrast.CosineLoss.compare, []\n"
+        "def die(*args):\n"
+        "    calls.append(0)\n"
+        "    if len(calls) == 2:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return compare(*args)\n"
+        "contrast.CosineLoss.compare = staticmethod(die)\n"
+        "rows(sys.argv[1], cache=sys.argv[2])\n"
+    )
+    command = [sys.executable, "-c", code, str(tiny_bert), str(tmp_path)]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
+    assert weights_in(tmp_path) == []
+    found = rows(tiny_bert, cache=str(tmp_path))
+    np.testing.assert_array_equal(found, rows(tiny_bert))
+    assert len(weights_in(tmp_path)) == 1
+
+
 def test_a_full_disk_leaves_no_half_file(tiny_bert, tmp_path, monkeypatch):
     expected = rows(tiny_bert)
 
@@ -550,6 +599,53 @@ def test_what_scikit_learn_itself_can_check():
     assert tags.requires_fit
     assert tags.target_tags.required
     assert tags.input_tags.string
+
+
+class OfNumbers(AdaptedFeatures):
+    """Reads rows of numbers as texts, so that scikit-learn can check it."""
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = validate_data(self, X, y)
+        return super().fit(self._write(X), y, sample_weight)
+
+    def transform(self, X):
+        check_is_fitted(self)
+        return super().transform(self._write(validate_data(self, X, reset=False)))
+
+    @staticmethod
+    def _write(X):
+        return [" ".join(f"{value:.2f}" for value in row[:8]) for row in X]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = InputTags()
+        return tags
+
+
+# Equal texts count once, and what comes first is what is learned from.
+REPEATS = {"check_sample_weight_equivalence_on_dense_data": "repeats are no weights"}
+
+
+@slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("refit", [None, 8, "doubling"])
+def test_scikit_learn_checks(tiny_bert, refit):
+    features = OfNumbers(tiny_bert, refit=refit, **QUICK | {"n_steps": 2})
+    expected = {} if refit == "doubling" else REPEATS  # it has less than 25 rows
+    results = check_estimator(features, expected_failed_checks=expected, on_skip=None)
+    assert len(results) > 50
+    failed = {
+        r["check_name"] for r in results if r["status"] not in {"passed", "skipped"}
+    }
+    assert failed == expected.keys()
+
+
+@pytest.mark.parametrize("refit", [None, 32, "doubling"])
+def test_the_order_of_the_rows_counts(tiny_bert, refit):
+    expected = rows(tiny_bert, refit=refit)
+    assert not np.array_equal(
+        rows(tiny_bert, TEXTS[::-1], LABELS[::-1], refit=refit), expected
+    )
 
 
 def test_before_fit(tiny_bert):

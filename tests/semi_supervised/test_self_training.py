@@ -530,7 +530,7 @@ def test_the_teacher_gets_the_pool_if_its_last_step_takes_it():
     )
     model.fit(X, y, np.arange(1.0, 31.0), X_unlabeled=pool)
     assert model.chosen_ == "teacher"
-    scaler = StandardScaler().fit(X)
+    scaler = StandardScaler().fit(X, sample_weight=np.arange(1.0, 31.0))
     assert_allclose(model.estimator_[-1].pool_, scaler.transform(pool))
     oracle = PrototypeClassifier().fit(scaler.transform(X), y, np.arange(1.0, 31.0))
     assert_allclose(model.estimator_[-1].prototypes_, oracle.prototypes_)
