@@ -68,8 +68,8 @@ def run(settings):
         for d in settings.data
         for change in MODELS
     ]
-    cell = partial(run_cell, settings)
-    return harness.run_missing(cell, tuned + shown, settings, "sizes")
+    grid = tuned + [cell for cell in shown if cell not in tuned]
+    return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
 
 
 def make_tables(records, settings):

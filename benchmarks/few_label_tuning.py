@@ -139,12 +139,15 @@ def compare(records, cells, settings):
         points = {
             d: pick(records, d, n, name) - pick(records, d, n, other)
             for d in settings.data
+            if len(pick(records, d, n, name))
         }
         mean, error, df = harness.stratified(points)
         p_values.append(2 * t.sf(abs(mean) / error, df) if error else float(not mean))
         reach = t.isf(0.025, df) * error
         figures = f"{mean:+.1f} [{mean - reach:+.1f}, {mean + reach:+.1f}]"
-        each = [f"{values.mean():+.1f}" for values in points.values()]
+        each = [
+            f"{points[d].mean():+.1f}" if d in points else "-" for d in settings.data
+        ]
         found.append([n, f"{name} less {other}", figures, *each])
     shown = [f"{p:.3f}" if p >= 0.001 else "< 0.001" for p in holm(p_values)]
     rows = [[*row, p] for row, p in zip(found, shown, strict=True)]

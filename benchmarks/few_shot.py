@@ -5,16 +5,18 @@
     python benchmarks/few_shot.py --rebuild --page  # the tables again
 
 SetFit's published protocol: 8, 16 or 64 random labels of each class. Compared are the
-plain pipeline, the three models of few_label_tuning.py, and SetFit, which trains on the
-same labels with the same encoder in an environment of its own in --out, which is made
-first. Tests as in few_label_tuning.py. few_shot.toml has the sizes, and the seeds of
-each number of labels.
+adapted pipeline, the plain one, the three models of few_label_tuning.py, and SetFit,
+which trains on the same labels with the same encoder in an environment of its own in
+--out, which is made first. All models are run on the sets in `whole`, the adapted
+pipeline and SetFit on all. Tests as in few_label_tuning.py. few_shot.toml has the
+sizes, and how many draws there are of each number of labels.
 """
 
 import json
 import os
 import subprocess
 import tempfile
+from copy import copy
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -35,8 +37,9 @@ from peers.environments import make_environment
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive.bert import BertFeatures
+from skactive.bert import AdaptedFeatures, BertFeatures
 
+NAMES = ("plain", "loop", "fine-tuned", "averaged", "adapted", "SetFit")
 WORKER = Path(__file__).parent / "peers" / "few_shot_setfit.py"
 
 
@@ -55,6 +58,16 @@ def run_cell(settings, *, data, labels, model, seed, sizes):
         predicted, seconds = run_setfit(settings, X[rows], y[rows], X_test, seed)
         scores = {model: float(np.mean(predicted == y_test))}
         return {"scores": scores, "processor": round(seconds, 2)}
+    if model == "adapted":
+        length = sizes["max_length"]
+        features = AdaptedFeatures(
+            settings.model, max_length=length, cache=None, random_state=seed, verbose=0
+        )
+        adapted = make_pipeline(features, LogisticRegression(C=10))
+        start = process_time()
+        adapted.fit(X[rows], y[rows])
+        spent = round(process_time() - start, 2)
+        return score({model: adapted}, X_test, y_test) | {"processor": spent}
     loop = make_loop(settings, X)
     features = BertFeatures(settings.model, **RAW, max_length=sizes["max_length"])
     plain = make_pipeline(features, LogisticRegression())
@@ -86,50 +99,70 @@ def run(settings):
     """Run what is not finished."""
     grid = [
         {"data": d, "labels": n, "model": model, "seed": seed, "sizes": settings.sizes}
-        for n, seeds in zip(settings.labels, settings.seeds_of, strict=True)
-        for seed in range(min(seeds, settings.seeds))
         for d in settings.data
+        for n, draws in zip(settings.labels, settings.draws[d], strict=True)
+        for seed in range(min(draws, settings.seeds))
         for model in settings.models
+        if model != "skactive" or d in settings.whole
     ]
     return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
 
 
-def names_of(records):
-    """The models in the order of the page."""
-    return list(dict.fromkeys(name for r in records for name in r["scores"]))
+def names_of(records, data=None):
+    """The models in the order of the page, of one data set if given."""
+    own = records if data is None else [r for r in records if r["data"] == data]
+    found = {name for r in own for name in r["scores"]}
+    return [name for name in NAMES if name in found]
 
 
 def make_tables(records, settings):
     """Accuracy by labels of each class, paired tests, and seconds of training."""
-    rows, seconds, names = [], [], names_of(records)
+    rows, seconds, ratios = [], [], []
     for d in settings.data:
-        for name in names:
-            cells = [
-                harness.mean_std(pick(records, d, n, name), 1) for n in settings.labels
-            ]
-            rows.append([d, name, *cells])
-        for name in names[names.index("averaged") :]:
-            own = [r for r in records if r["data"] == d and name in r["scores"]]
-            spent = [
-                np.mean([r["processor"] for r in own if r["labels"] == n])
-                for n in settings.labels
-            ]
-            seconds.append([d, name, *(f"{s:.1f}" for s in spent)])
+        spent = {}
+        for name in names_of(records, d):
+            found = [pick(records, d, n, name) for n in settings.labels]
+            rows.append(
+                [d, name, *(harness.mean_std(f, 1) if len(f) else "-" for f in found)]
+            )
+            if name in {"averaged", "adapted", "SetFit"}:
+                own = [r for r in records if r["data"] == d and name in r["scores"]]
+                each = [
+                    [r["processor"] for r in own if r["labels"] == n]
+                    for n in settings.labels
+                ]
+                spent[name] = np.array([np.mean(s) if s else np.nan for s in each])
+        for name, means in spent.items():
+            seconds.append(
+                [d, name, *("-" if np.isnan(s) else f"{s:.1f}" for s in means)]
+            )
+        if "SetFit" in spent:
+            ratios.append(spent["SetFit"] / spent["adapted"])
+    if ratios:
+        means = np.exp(np.nanmean(np.log(ratios), axis=0))
+        seconds.append(
+            ["geometric mean", "SetFit / adapted", *(f"{r:.1f}" for r in means)]
+        )
+    names, whole = names_of(records), copy(settings)
+    whole.data = settings.whole
     cells = [(n, names[-1], name) for name in names[:-1] for n in settings.labels]
     head = ["data", "model", *(f"{n} each" for n in settings.labels)]
     return {
         "accuracy": harness.table(head, rows),
-        "tests": compare(records, cells, settings),
+        "tests": compare(records, cells, whole),
+        "adapted": compare(
+            records, [(n, "adapted", names[-1]) for n in settings.labels], settings
+        ),
         "seconds": harness.table(head, seconds),
     }
 
 
 def draw_picture(records, settings):
     """Accuracy against the labels of each class."""
-    n = len(settings.data)
+    n = len(settings.whole)
     figure, axes = harness.open_panels(1, n, 3.6 * n, 3.2)
-    for ax, data in zip(axes[0], settings.data, strict=True):
-        draw_scores(ax, records, settings, data, names_of(records))
+    for ax, data in zip(axes[0], settings.whole, strict=True):
+        draw_scores(ax, records, settings, data, names_of(records, data))
         ax.set_xlabel("labels of each class")
     axes[0, 0].set_ylabel("accuracy, %")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
@@ -138,12 +171,12 @@ def draw_picture(records, settings):
 
 def check(records, settings, tables):
     """Fail where the shape of the results is not what the page needs."""
-    assert len(records) == 2 * len(settings.data), len(records)
+    assert len(records) == 2 * 2 * len(settings.data), len(records)
     scores = [score for r in records for score in r["scores"].values()]
-    assert len(scores) == 4 * len(records)
+    assert len(scores) == 5 * len(records) / 2
     assert min(scores) >= 0
     assert max(scores) <= 1
-    assert [len(lines) for lines in tables.values()] == [6, 5, 3], tables
+    assert [len(lines) for lines in tables.values()] == [7, 6, 3, 4], tables
 
 
 def main():
