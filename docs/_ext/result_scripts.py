@@ -1,6 +1,7 @@
 """The script of benchmarks/ that makes the tables and pictures of each page."""
 
 SCRIPTS = {
+    "adapted_features": "adapted_features.py",
     "anchors": "anchors.py",
     "eindor2020": "papers/eindor2020.py",
     "few_label_fine_tuning": "few_label_tuning.py",
