@@ -236,9 +236,8 @@ def step_params(estimator, **params):
     And `n_labeled` for an estimator that takes it itself.
     """
     named = {}
-    if "n_labeled" in params and not hasattr(estimator, "steps"):
-        if has_fit_parameter(estimator, "n_labeled"):
-            named["n_labeled"] = params["n_labeled"]
+    if "n_labeled" in params and has_fit_parameter(estimator, "n_labeled"):
+        named["n_labeled"] = params["n_labeled"]
     for name, step in getattr(estimator, "steps", ()):
         own = step_params(step, **params)
         if hasattr(step, "fit"):

@@ -217,8 +217,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         for name, part in self.parts:
             if not (hasattr(part, "fit") and hasattr(part, "predict_proba")):
                 raise TypeError(
-                    f"'parts' must have fit and predict_proba, got {part!r} as {name!r}. "
-                    "Pass a classifier with probabilities."
+                    "'parts' must have fit and predict_proba, got "
+                    f"{part!r} as {name!r}. Pass a classifier with probabilities."
                 )
 
     def _train(self, name, rows, pool, people, adapted=None):

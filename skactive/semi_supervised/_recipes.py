@@ -108,8 +108,8 @@ def make_text_classifier(
     need_bert("the recommended classifier", *(["skorch"] if adapt else []))
     if multi_label and adapt:
         raise ValueError(
-            "'adapt' must be False with multi_label=True, got True. Use AdaptedFeatures "
-            "before a TunedOneVsRestClassifier."
+            "'adapt' must be False with multi_label=True, got True. Use "
+            "AdaptedFeatures before a TunedOneVsRestClassifier."
         )
     if multi_label:
         logistic = LogisticRegression(C=10, max_iter=1000)

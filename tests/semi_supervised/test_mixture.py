@@ -80,7 +80,6 @@ def test_a_part_that_knows_nothing_has_little_weight():
 
 
 def test_a_weight_counts_as_repeats_in_the_choice():
-    X, y = draw(40)
     likelihood = np.random.default_rng(0).random((40, 2))
     weight = np.arange(40) % 3
     rows = np.repeat(np.arange(40), weight)
@@ -104,7 +103,11 @@ def test_machine_rows_are_trained_on_and_not_held_out():
     ("parts", "error", "match"),
     [
         ([], ValueError, r"'parts' must have a classifier, got \[\]"),
-        ([("a", 3)], TypeError, "'parts' must have fit and predict_proba, got 3 as 'a'"),
+        (
+            [("a", 3)],
+            TypeError,
+            "'parts' must have fit and predict_proba, got 3 as 'a'",
+        ),
         ([PARTS[0], PARTS[0]], ValueError, "unique"),
         ([("parts", PARTS[0][1])], ValueError, "conflict"),
     ],
