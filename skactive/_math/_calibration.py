@@ -63,8 +63,8 @@ def mixture_weights(likelihood, weight, prior):
     for _ in range(10_000):
         ratios = likelihood * shares
         ratios *= (weight / ratios.sum(axis=1))[:, None]
-        found = (ratios.sum(axis=0) + prior / k) / total
-        moved, shares = np.abs(found - shares).max(), found
-        if moved < 1e-8:
+        before = shares
+        shares = (ratios.sum(axis=0) + prior / k) / total
+        if np.abs(shares - before).max() < 1e-8:
             break
     return shares

@@ -203,8 +203,9 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         self.temperature_ = 1.0
         if len(held) and len(self.parts_) > 1:
             mixed = np.log(np.maximum(np.tensordot(shares, proba, 1), _LEAST))
-            found = calibrate(mixed, codes[held], weight[held])[1]
-            self.temperature_ = found ** (len(held) / (len(held) + _PRIOR_LABELS))
+            temperature = calibrate(mixed, codes[held], weight[held])[1]
+            share = len(held) / (len(held) + _PRIOR_LABELS)
+            self.temperature_ = temperature**share
         return self
 
     def _check_parts(self):
@@ -376,7 +377,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         return Pipeline([("side by side", FeatureUnion(fronts))]), mixture
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of features of the first part that counts them."""
         if not hasattr(self, "parts_"):
             raise AttributeError("MixtureClassifier is not fitted yet.")

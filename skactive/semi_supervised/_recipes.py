@@ -124,8 +124,8 @@ def make_text_classifier(
     if not adapt:
         return frozen
     features = AdaptedFeatures(model, refit="doubling")
-    known = features.get_params()
-    features.set_params(**{k: v for k, v in options.items() if k in known})
+    shared = options.keys() & features.get_params()
+    features.set_params(**{name: options[name] for name in shared})
     logistic = LogisticRegression(C=10, max_iter=1000)
     adapted = make_pipeline(features, logistic)
     return MixtureClassifier([("frozen", frozen), ("adapted", adapted)])
