@@ -244,9 +244,9 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 X = concatenate(X, source[0]) if len(y) else source[0]
                 y = np.concatenate([y, source[1]])
                 weight = np.concatenate([weight, source_weight * source[2]])
-        weighed = len(y) > n or sample_weight is not None
-        params = {"sample_weight": weight} if weighed else {}
-        params["n_labeled"] = len(y) if self.adapt else n
+        params: dict[str, Any] = {"n_labeled": len(y) if self.adapt else n}
+        if len(y) > n or sample_weight is not None:
+            params["sample_weight"] = weight
         model = seeded_clone(self.estimator, np.random.default_rng(seed))
         self.estimator_ = fit_last(model, X, y, X_unlabeled, **params)
         self.classes_ = self.estimator_.classes_
