@@ -174,9 +174,9 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         """
         self._check_parts()
         X, n = read_items(X)
-        y = as_labels(y, n)
-        check_one_label(y, self)
-        check_classes(y, self)
+        labels = as_labels(y, n)
+        check_one_label(labels, self)
+        check_classes(labels, self)
         weight = check_sample_weight(
             sample_weight, np.empty((n, 0)), ensure_non_negative=True
         )
@@ -185,10 +185,10 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
             people = check_count("n_labeled", n_labeled, least=0, most=n)
         used = np.flatnonzero(weight)
         if len(used) < n:
-            X, y, weight = take_rows(X, used), y[used], weight[used]
+            X, labels, weight = take_rows(X, used), labels[used], weight[used]
             people = int(np.searchsorted(used, people))
-        rows = X, y, weight
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        rows = X, labels, weight
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         self._seed = base_seed(self.random_state)
         self.parts_ = {}
         for name, _ in self.parts:
