@@ -31,3 +31,40 @@ def calibrate(logits, codes, weight):
     options = {"xatol": 0.01}
     result = minimize_scalar(loss, bounds=(-5, 5), method="bounded", options=options)
     return float(result.fun), float(np.exp(result.x))
+
+
+def deal_in_order(codes, n_splits):
+    """Return the fold (n,) of each row, -1 for classes with one row.
+
+    Each row goes to the fold with the fewest rows of its class, then the fewest rows:
+    later rows move none.
+    """
+    counts = np.zeros((codes.max(initial=-1) + 1, n_splits), dtype=np.intp)
+    folds = np.empty(len(codes), dtype=np.intp)
+    for i, code in enumerate(codes):
+        folds[i] = np.lexsort([counts.sum(axis=0), counts[code]])[0]
+        counts[code, folds[i]] += 1
+    folds[counts.sum(axis=1)[codes] == 1] = -1
+    return folds
+
+
+def mixture_weights(likelihood, weight, prior):
+    """Return the weights (k,) of k models that make labels most likely.
+
+    `likelihood` (h, k) is the probability of each label by each model, and `weight`
+    (h,) says how often it counts. Equal weights count for `prior` labels. It is
+    computed by expectation maximization; the likelihood has a single maximum.
+    """
+    n, k = likelihood.shape
+    shares = np.full(k, 1 / k)
+    if not n:
+        return shares
+    likelihood, total = np.maximum(likelihood, 1e-9), weight.sum() + prior
+    for _ in range(10_000):
+        ratios = likelihood * shares
+        ratios *= (weight / ratios.sum(axis=1))[:, None]
+        before = shares
+        shares = (ratios.sum(axis=0) + prior / k) / total
+        if np.abs(shares - before).max() < 1e-8:
+            break
+    return shares

@@ -53,8 +53,11 @@ def split_estimator(estimator):
 
     A fitted search is replaced by its `best_estimator_`, a `FrozenEstimator` by its
     content. Samplers of imbalanced-learn are steps of training only and are left out.
+    A mixture splits itself.
     """
     estimator = _unwrap(estimator)
+    if hasattr(estimator, "__skactive_split__"):
+        return estimator.__skactive_split__()
     if not isinstance(estimator, Pipeline):
         return None, estimator
     inner, final = split_estimator(estimator.steps[-1][1])
@@ -228,8 +231,13 @@ def fit_last(estimator, X, y, X_unlabeled=None, **params):
 
 
 def step_params(estimator, **params):
-    """Return those `fit` parameters of a pipeline's steps that they take."""
+    """Return those `fit` parameters of a pipeline's steps that they take.
+
+    And `n_labeled` for an estimator that takes it itself.
+    """
     named = {}
+    if "n_labeled" in params and has_fit_parameter(estimator, "n_labeled"):
+        named["n_labeled"] = params["n_labeled"]
     for name, step in getattr(estimator, "steps", ()):
         own = step_params(step, **params)
         if hasattr(step, "fit"):

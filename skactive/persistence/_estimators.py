@@ -129,6 +129,7 @@ _HOMES = {
     "FeatureUnion": "sklearn.pipeline",
     "FewLabelClassifier": "skactive.linear_model",
     "FrozenEstimator": "sklearn.frozen",
+    "MixtureClassifier": "skactive.semi_supervised",
     "Pipeline": "sklearn.pipeline",
     "PrecomputedFeatures": "skactive.features",
     "PrototypeClassifier": "skactive.linear_model",

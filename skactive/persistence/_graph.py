@@ -26,7 +26,12 @@ from .._utils._linear import is_own_logistic
 from ..bert import AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor
 from ..features import EncodingRun, StaticFeatures
 from ..learner import ActiveLearner
-from ..semi_supervised import AveragedClassifier, ClassDescriptions, SelfTraining
+from ..semi_supervised import (
+    AveragedClassifier,
+    ClassDescriptions,
+    MixtureClassifier,
+    SelfTraining,
+)
 
 _SURE = 100.0  # logit of a label that all training texts have
 _NAMES = "input_ids", "attention_mask", "token_type_ids"
@@ -86,7 +91,13 @@ class Graph(nn.Module):
             inner = self._build(model.estimator_, of_texts)
             return self._soften(inner, model.temperature_)
         if kind is AveragedClassifier:
-            return self._average(model, of_texts)
+            parts = (model.estimator_, 0.5, 1), (model.other_, 0.5, model.temperature)
+            mean = self._mix(model, parts, of_texts)
+            return self._soften(mean, model.final_temperature)
+        if kind is MixtureClassifier:
+            parts = [(model.parts_[n], w, 1) for n, w in model.weights_.items()]
+            mixed = self._mix(model, parts, of_texts)
+            return self._soften(mixed, model.temperature_)
         if not of_texts:
             return self._link(model, _make_linear(model))
         if kind in (BertClassifier, BertRegressor):
@@ -173,20 +184,28 @@ class Graph(nn.Module):
         log = _Step(lambda proba: proba.clamp(min=1e-9).log() / temperature)
         return nn.Sequential(module, log, nn.Softmax(dim=1))
 
-    def _average(self, model, of_texts):
-        def spread(part, proba):  # to the classes of both, 0 where a model lacks one
+    def _mix(self, model, parts, of_texts):
+        """Return the module of the sum of some parts: model, weight, temperature."""
+
+        def spread(part, proba):  # to all classes, 0 where a model lacks one
             column_of = {label: i for i, label in enumerate(part.classes_.tolist())}
             k = len(column_of)
             columns = [column_of.get(label, k) for label in model.classes_.tolist()]
             return functional.pad(proba, (0, 1))[:, columns]
 
-        one, two = model.estimator_, model.other_
-        mean = _Step(
-            lambda x, a, b: (spread(one, a(x)) + spread(two, b(x))) / 2,
-            a=self._build(one, of_texts),
-            b=self._soften(self._build(two, of_texts), model.temperature),
+        modules = {
+            f"part_{i}": self._soften(self._build(part, of_texts), temperature)
+            for i, (part, _, temperature) in enumerate(parts)
+        }
+        return _Step(
+            lambda x, **modules: sum(
+                weight * spread(part, module(x))
+                for module, (part, weight, _) in zip(
+                    modules.values(), parts, strict=True
+                )
+            ),
+            **modules,
         )
-        return self._soften(mean, model.final_temperature)
 
     def _read_features(self, run, columns):
         """Return the module of the features of a `BertFeatures`."""

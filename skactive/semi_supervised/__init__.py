@@ -1,6 +1,7 @@
 """Models that learn from more than labels: unlabeled texts, descriptions of classes."""
 
 from ._descriptions import ClassDescriptions
+from ._mixture import MixtureClassifier
 from ._recipes import (
     AveragedClassifier,
     make_final_classifier,
@@ -15,6 +16,7 @@ from ._self_training import SelfTraining
 __all__ = [
     "AveragedClassifier",
     "ClassDescriptions",
+    "MixtureClassifier",
     "SelfTraining",
     "make_final_classifier",
     "make_fine_tuned_classifier",

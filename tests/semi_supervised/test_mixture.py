@@ -1,0 +1,137 @@
+"""MixtureClassifier: weights by held-out labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skactive._math._calibration import deal_in_order, mixture_weights
+from skactive.semi_supervised import MixtureClassifier
+
+PARTS = [("line", LogisticRegression()), ("near", KNeighborsClassifier(3))]
+
+
+def draw(n, seed=0):
+    return make_classification(n, n_informative=4, n_classes=3, random_state=seed)
+
+
+@pytest.mark.parametrize("prior", [0.0, 2.0, 30.0])
+@pytest.mark.parametrize("k", [2, 4])
+def test_oracle_of_the_weights_a_general_optimizer(k, prior):
+    rng = np.random.default_rng([k, int(prior)])
+    likelihood, weight = rng.random((40, k)) ** 3, rng.random(40) * 3
+
+    def loss(z):
+        shares = np.exp(z - np.logaddexp.reduce(z))
+        fit = weight @ np.log(likelihood @ shares)
+        return -fit - prior / k * np.log(shares + 1e-300).sum()
+
+    best = min(
+        (minimize(loss, rng.normal(size=k), tol=1e-12) for _ in range(5)),
+        key=lambda found: found.fun,
+    )
+    expected = np.exp(best.x - np.logaddexp.reduce(best.x))
+    assert_allclose(mixture_weights(likelihood, weight, prior), expected, atol=2e-4)
+
+
+def test_without_held_out_labels_weights_are_equal():
+    assert_array_equal(mixture_weights(np.empty((0, 4)), np.empty(0), 2), [0.25] * 4)
+
+
+def test_a_later_label_moves_none():
+    codes = np.random.default_rng(0).integers(4, size=60)
+    whole = deal_in_order(codes, 3)
+    for n in (10, 30, 59):
+        part = deal_in_order(codes[:n], 3)
+        assert_array_equal(part[part >= 0], whole[:n][part >= 0])
+    for code in range(4):
+        sizes = np.bincount(whole[codes == code], minlength=3)
+        assert np.ptp(sizes) <= 1
+
+
+def test_a_class_with_one_label_is_not_held_out():
+    assert_array_equal(deal_in_order(np.array([0, 1, 0, 2]), 2), [0, -1, 1, -1])
+
+
+def test_the_mixture_is_that_of_its_parts():
+    X, y = draw(60)
+    model = MixtureClassifier(PARTS, random_state=0).fit(X, y)
+    mixed = sum(
+        model.weights_[name] * part.predict_proba(X)
+        for name, part in model.parts_.items()
+    )
+    expected = mixed ** (1 / model.temperature_)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(X), expected)
+    assert model.n_held_out_ == 60
+    assert sum(model.weights_.values()) == pytest.approx(1)
+
+
+def test_a_part_that_knows_nothing_has_little_weight():
+    X, y = make_blobs(90, centers=3, random_state=0)
+    parts = [("none", DummyClassifier(strategy="prior")), PARTS[0]]
+    model = MixtureClassifier(parts, random_state=0).fit(X, y)
+    assert model.weights_["none"] < 0.1
+
+
+def test_a_weight_counts_as_repeats_in_the_choice():
+    likelihood = np.random.default_rng(0).random((40, 2))
+    weight = np.arange(40) % 3
+    rows = np.repeat(np.arange(40), weight)
+    assert_allclose(
+        mixture_weights(likelihood, weight, 2),
+        mixture_weights(likelihood[rows], np.ones(len(rows)), 2),
+        atol=1e-6,
+    )
+
+
+def test_machine_rows_are_trained_on_and_not_held_out():
+    X, y = draw(60)
+    model = MixtureClassifier(PARTS, random_state=0).fit(X, y, n_labeled=20)
+    assert model.n_held_out_ <= 20
+    expected = LogisticRegression().fit(X, y).coef_
+    assert_allclose(model.parts_["line"].coef_, expected)
+    assert MixtureClassifier(PARTS).fit(X, y, n_labeled=0).n_held_out_ == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "match"),
+    [
+        ([], ValueError, r"'parts' must have a classifier, got \[\]"),
+        (
+            [("a", 3)],
+            TypeError,
+            "'parts' must have fit and predict_proba, got 3 as 'a'",
+        ),
+        ([PARTS[0], PARTS[0]], ValueError, "unique"),
+        ([("parts", PARTS[0][1])], ValueError, "conflict"),
+    ],
+)
+def test_bad_parts(parts, error, match):
+    with pytest.raises(error, match=match):
+        MixtureClassifier(parts).fit(*draw(20))
+
+
+def test_parameters_of_parts():
+    model = MixtureClassifier(PARTS).set_params(line__C=3, near=DummyClassifier())
+    assert model.get_params()["line__C"] == 3
+    assert type(model.parts[1][1]) is DummyClassifier
+
+
+@parametrize_with_checks(
+    [MixtureClassifier([("a", LogisticRegression()), ("b", LogisticRegression(C=10))])],
+    expected_failed_checks=lambda estimator: dict.fromkeys(
+        [
+            "check_sample_weight_equivalence_on_dense_data",
+            "check_sample_weight_equivalence_on_sparse_data",
+        ],
+        "copies of a row are in several folds",
+    ),
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
