@@ -1,4 +1,4 @@
-"""Folds of cross-validation, and the temperature of probabilities."""
+"""Folds of cross-validation, weights of mixtures, and temperatures of probabilities."""
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -31,6 +31,14 @@ def calibrate(logits, codes, weight):
     options = {"xatol": 0.01}
     result = minimize_scalar(loss, bounds=(-5, 5), method="bounded", options=options)
     return float(result.fun), float(np.exp(result.x))
+
+
+def shrink_temperature(temperature, n_held, n_prior=50):
+    """Return a temperature nearer to 1, the fewer held-out labels it was fitted to.
+
+    The temperature 1 counts for `n_prior` labels.
+    """
+    return temperature ** (n_held / (n_held + n_prior))
 
 
 def deal_in_order(codes, n_splits):

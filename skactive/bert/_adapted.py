@@ -150,8 +150,7 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     With an indicator matrix as `y`, the target of a pair is the number of common labels
     divided by the number of labels of either text. A class with one label is learned
-    from its differences only. With fewer than about two labels per class, frozen
-    features are better.
+    from its differences only.
 
     The weights and features of the two latest points are kept for each sequence of
     first 25 rows and each setting of the parameters. A folder holds the changed layers

@@ -15,7 +15,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._math._calibration import assign_folds, calibrate
+from .._math._calibration import assign_folds, calibrate, shrink_temperature
 from .._math._scores import tune_thresholds
 from .._utils._containers import take_rows
 from .._utils._format import brief
@@ -291,8 +291,10 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
             self.chosen_ = min(tuned, key=self.scores_.__getitem__, default=names[0])
             self.temperature_ = 1.0
             if tuned:
-                share = held.size / (held.size + _PRIOR_LABELS)
-                self.temperature_ = tuned[self.chosen_][1] ** share
+                temperature = tuned[self.chosen_][1]
+                self.temperature_ = shrink_temperature(
+                    temperature, held.size, _PRIOR_LABELS
+                )
             coef, intercept = _fit_candidate(data, self.chosen_, self.tol)
         scale = 1 / self.temperature_
         return self._set(data.classes, coef * (scale / length), intercept * scale)

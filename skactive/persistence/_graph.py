@@ -194,9 +194,12 @@ class Graph(nn.Module):
             return functional.pad(proba, (0, 1))[:, columns]
 
         modules = {
-            f"part_{i}": self._soften(self._build(part, of_texts), temperature)
-            for i, (part, _, temperature) in enumerate(parts)
+            f"part_{i}": self._build(part, of_texts)
+            for i, (part, *_) in enumerate(parts)
         }
+        for name, (*_, temperature) in zip(modules, parts, strict=True):
+            if temperature != 1:
+                modules[name] = self._soften(modules[name], temperature)
         return _Step(
             lambda x, **modules: sum(
                 weight * spread(part, module(x))

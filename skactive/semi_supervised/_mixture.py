@@ -13,7 +13,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._math._calibration import calibrate, deal_in_order, mixture_weights
+from .._math._calibration import (
+    calibrate,
+    deal_in_order,
+    mixture_weights,
+    shrink_temperature,
+)
 from .._utils._containers import count_items, read_items, take_rows
 from .._utils._labels import as_labels, check_classes, check_one_label
 from .._utils._linear import (
@@ -32,10 +37,7 @@ from .._utils._sklearn import (
     fit_context,
     naming,
 )
-from ._self_training import soften
-
-_PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
-_LEAST = 1e-9  # probability
+from ._self_training import log_of, soften
 
 
 class MixtureClassifier(ClassifierMixin, BaseComposition):
@@ -58,8 +60,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     Attributes
     ----------
     parts_ : dict of str to classifier
-        The fitted clones. It lacks a part whose encoder has not learned yet:
-        `AdaptedFeatures` with fewer labels than its first point.
+        The fitted clones. It lacks a part whose encoder has not learned yet,
+        `AdaptedFeatures` with fewer labels than its first point, unless none has.
     weights_ : dict of str to float
         The weight of each part of `parts_`. Their sum is 1.
     n_held_out_ : int
@@ -190,11 +192,14 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         rows = X, labels, weight
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._seed = base_seed(self.random_state)
-        self.parts_ = {}
-        for name, _ in self.parts:
-            model = self._train(name, rows, X_unlabeled, people)
-            if all(step.n_adapted_ for _, step in _adapted_steps(model)):
-                self.parts_[name] = model
+        fitted = {
+            name: self._train(name, rows, X_unlabeled, people) for name, _ in self.parts
+        }
+        self.parts_ = {
+            name: model
+            for name, model in fitted.items()
+            if all(step.n_adapted_ for _, step in _adapted_steps(model))
+        } or fitted
         proba, held = self._hold_out(rows, codes, X_unlabeled, people)
         self.n_held_out_ = len(held)
         likelihood = proba[:, np.arange(len(held)), codes[held]].T
@@ -202,10 +207,9 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         self.weights_ = dict(zip(self.parts_, shares.tolist(), strict=True))
         self.temperature_ = 1.0
         if len(held) and len(self.parts_) > 1:
-            mixed = np.log(np.maximum(np.tensordot(shares, proba, 1), _LEAST))
+            mixed = log_of(np.tensordot(shares, proba, 1))
             temperature = calibrate(mixed, codes[held], weight[held])[1]
-            share = len(held) / (len(held) + _PRIOR_LABELS)
-            self.temperature_ = temperature**share
+            self.temperature_ = shrink_temperature(temperature, len(held))
         return self
 
     def _check_parts(self):

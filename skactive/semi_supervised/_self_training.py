@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._math._calibration import assign_folds, calibrate
+from .._math._calibration import assign_folds, calibrate, shrink_temperature
 from .._utils._containers import (
     concatenate,
     count_items,
@@ -46,7 +46,6 @@ from .._utils._sklearn import (
 )
 from ..linear_model import FewLabelClassifier
 
-_PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
 _ROUGH = 3e-4  # the `tol` of linear models that are only compared
 
 
@@ -387,7 +386,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 proba = np.zeros((len(test), len(self.classes_)))
                 columns = np.searchsorted(self.classes_, models[name].classes_)
                 proba[:, columns] = _predict_proba(models[name], take_rows(X, test))
-                log_proba[name][test] = _log(proba)
+                log_proba[name][test] = log_of(proba)
         calibrations = {
             name: calibrate(values[held], codes[held], weight[held])
             for name, values in log_proba.items()
@@ -400,8 +399,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.chosen_, calibrated = "pseudo-labels", False
             calibrations[self.chosen_] = calibrations["labels"]
         if not calibrated:
-            share = held.size / (held.size + _PRIOR_LABELS)
-            self.temperature_ = calibrations[self.chosen_][1] ** share
+            temperature = calibrations[self.chosen_][1]
+            self.temperature_ = shrink_temperature(temperature, held.size)
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
@@ -535,9 +534,9 @@ def soften(proba, temperature):
     """Return probabilities whose logarithms are divided by a temperature."""
     if temperature == 1:
         return proba
-    return np.exp(log_softmax(_log(proba) / temperature, axis=1))
+    return np.exp(log_softmax(log_of(proba) / temperature, axis=1))
 
 
-def _log(proba):
+def log_of(proba):
     """Return the logarithm of probabilities, finite for those of 0."""
     return np.log(np.maximum(proba, 1e-9))

@@ -144,3 +144,9 @@ def test_an_export_predicts_the_same(fitted, tmp_path):
     found = skactive.runtime.load(tmp_path / "export")
     expected = fitted.predict_proba(TEXTS)
     assert_allclose(found.predict_proba(TEXTS), expected, atol=1e-3)
+
+
+def test_without_a_part_that_has_learned_all_are_kept(tiny_bert):
+    model = make(tiny_bert)
+    model.set_params(parts=model.parts[1:]).fit(TEXTS[:12], LABELS[:12])
+    assert model.weights_ == {"adapted": 1.0}
