@@ -441,7 +441,7 @@ class Sample:
         weights, z, f = self.weights, self.terms(y), self.terms(proxy)
         value, shift = weights @ z, weights @ f - mean
         z, centered = z - value, f - mean - shift
-        z = z * (weights @ np.square(z) > 1e-24 * value**2)  # else it is rounding
+        z = z * (np.abs(z).max() > 1e-12 * abs(value))  # else it is rounding
         if not len(mean):
             return value, z / np.maximum(1 - weights, 1e-9)
         constant = weights @ np.square(centered) <= 1e-12 * (weights @ np.square(f))

@@ -346,8 +346,8 @@ def test_a_slow_reply_is_an_error_at_first_and_later_that_of_one_text(make, paus
     ):
         annotator.annotate(TEXTS)
     assert len(annotator.server.requests) == 2
-    annotator = make(except_for(TEXTS[3], wait), timeout=2, max_retries=0)
-    with pytest.warns(UserWarning, match=r"unusable reply \(no end within 2 sec"):
+    annotator = make(except_for(TEXTS[3], wait), timeout=5, max_retries=0)
+    with pytest.warns(UserWarning, match=r"unusable reply \(no end within 5 sec"):
         answers = annotator.annotate(TEXTS)
     assert labels(answers).count(None) == 1
     assert answers[3] == (None, None)
@@ -402,8 +402,8 @@ def drip_a_header(handler):
 
 
 def test_a_reply_without_end_is_none_and_the_others_are_answered(make):
-    annotator = make(except_for(TEXTS[3], drip_a_header), timeout=2, max_retries=0)
-    with pytest.warns(UserWarning, match=r"1 with .*\(no end within 2 seconds"):
+    annotator = make(except_for(TEXTS[3], drip_a_header), timeout=5, max_retries=0)
+    with pytest.warns(UserWarning, match=r"1 with .*\(no end within 5 seconds"):
         answers = annotator.annotate(TEXTS)
     assert labels(answers).count(None) == 1
     assert answers[3] == (None, None)

@@ -63,9 +63,10 @@ def test_draws_that_cannot_be(draw_proba):
             estimate()
 
 
-def test_numbers_without_a_finite_result():
+@pytest.mark.parametrize("shift", [0, 1e182])
+def test_numbers_without_a_finite_result(shift):
     with pytest.raises(ValueError, match="'y' must have a finite mean and variance"):
-        estimate_mean([1e200, -1e200] * 12)
+        estimate_mean([1e200 + shift, -1e200] * 12)
 
 
 @pytest.mark.parametrize("n_pool", [NAN, -5, 0, 100.5, "9", True])

@@ -20,7 +20,8 @@ LABELS = np.array(["weather", "sport", "money"])[np.arange(len(TEXTS)) % 3]
 
 
 def make(model, adapt=True, **params):
-    classifier = make_text_classifier(model, adapt=adapt, device="cpu")
+    options = {"device": "cpu", "precision": "float32"}
+    classifier = make_text_classifier(model, adapt=adapt, **options)
     if adapt:
         quick = {"n_steps": 2, "batch_size": 8, "lr": 1e-2, "freeze": 1, **params}
         names = {f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()}
