@@ -91,6 +91,12 @@ class Scores:
         self.seeds = dict(zip(self.data, map(sorted, common), strict=True))
         names = [set(self.curves[name]) for name in self.data]
         self.strategies, self.copies = self.find_copies(set.intersection(*names))
+        self.counts = {name: self.find_counts(name) for name in self.data}
+        self.areas = {
+            (name, strategy): self.find_area(name, strategy)
+            for name in self.data
+            for strategy in self.strategies
+        }
 
     def find_copies(self, names):
         """Return the strategies, and a dict from those with the runs of another one."""
@@ -112,7 +118,7 @@ class Scores:
             return None
         return np.array([scores[metric] for scores in found]) / 100  # in percent
 
-    def counts(self, data):
+    def find_counts(self, data):
         """Return the numbers of labels that all runs of a data set are scored with."""
         curves = [
             set(runs[seed])
@@ -121,9 +127,9 @@ class Scores:
         ]
         return sorted(set.intersection(*curves))
 
-    def area(self, data, strategy):
+    def find_area(self, data, strategy):
         """Return the mean accuracy up to AT labels, an array over the seeds."""
-        counts = [n for n in self.counts(data) if n <= AT]
+        counts = [n for n in self.counts[data] if n <= AT]
         values = np.array([self.at(data, strategy, n) for n in counts])
         return np.trapezoid(values, counts, axis=0) / (counts[-1] - counts[0])
 
@@ -133,7 +139,7 @@ def compare(scores):
     pairs = {}
     for data in scores.data:
         for n in (*SHOWN, *LATE):
-            if n not in scores.counts(data):
+            if n not in scores.counts[data]:
                 continue
             random = scores.at(data, "random", n)
             for strategy in scores.strategies:
@@ -151,7 +157,7 @@ def compare_areas(scores, baseline):
 
     def means(strategy):
         kept = [np.isin(scores.seeds[data], sorted(common)) for data in scores.data]
-        areas = [scores.area(data, strategy) for data in scores.data]
+        areas = [scores.areas[data, strategy] for data in scores.data]
         return np.mean([x[k] for x, k in zip(areas, kept, strict=True)], axis=0)
 
     own = means(baseline)
@@ -169,7 +175,7 @@ def find_needed(scores, data):
             info = {"strategy": strategy, "seed": seed}
             accuracies = [accuracy for accuracy, _ in values]
             runs.append(harness.as_run(counts, accuracies, info))
-    at = min(AT, scores.counts(data)[-1])
+    at = min(AT, scores.counts[data][-1])
     found = labels_needed(runs, "random", at, n_resamples=9)
     ratios = np.where(found.reached, found.ratio, np.inf)
     return dict(zip(found.names, ratios, strict=True))
@@ -184,7 +190,7 @@ def format_test(found):
 def tabulate_strategies(scores, found):
     """One row for each strategy, best area first."""
     areas = {
-        s: np.mean([np.mean(scores.area(d, s)) for d in scores.data])
+        s: np.mean([np.mean(scores.areas[d, s]) for d in scores.data])
         for s in scores.strategies
     }
     needed = {data: find_needed(scores, data) for data in scores.data}
@@ -198,13 +204,13 @@ def tabulate_strategies(scores, found):
             gains = [
                 np.mean(scores.at(d, strategy, n) - scores.at(d, "random", n))
                 for d in scores.data
-                if n in scores.counts(d)
+                if n in scores.counts[d]
             ]
             cells.append(f"{np.mean(gains):+.1f}" if gains else "")
         f1 = [
             np.mean(scores.at(d, strategy, n, 1) - scores.at(d, "random", n, 1))
             for d in scores.data
-            for n in [min(AT, scores.counts(d)[-1])]
+            for n in [min(AT, scores.counts[d][-1])]
         ]
         found_area = [
             format_test(t[strategy]) if strategy in t else "" for t in (tests, against)
@@ -233,7 +239,7 @@ def tabulate_data(scores, found):
     The interval of the mean is a t interval over the data sets.
     """
     means = {
-        s: [np.mean(scores.area(d, s) - scores.area(d, "random")) for d in scores.data]
+        s: [np.mean(scores.areas[d, s] - scores.areas[d, "random"]) for d in scores.data]
         for s in scores.strategies
     }
     rows = []
@@ -256,7 +262,7 @@ def tabulate_data(scores, found):
 def rank(scores):
     """Return the mean ranks, the critical difference, and Friedman's p or None."""
     areas = np.array(
-        [[np.mean(scores.area(d, s)) for s in scores.strategies] for d in scores.data]
+        [[np.mean(scores.areas[d, s]) for s in scores.strategies] for d in scores.data]
     )
     ranks = np.mean([rankdata(-row) for row in areas], axis=0)
     n, k = areas.shape

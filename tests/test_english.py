@@ -58,7 +58,7 @@ WORDS = {
     r"grey": "gray",
 }
 PATTERN = re.compile(
-    "|".join(rf"(?<![\w.`'/]){word}(?!\w)" for word in WORDS).replace(" ", r"\s+"),
+    rf"(?<![\w.`'/])(?:{'|'.join(WORDS)})(?!\w)".replace(" ", r"\s+"),
     flags=re.IGNORECASE,
 )
 # A summary says what is returned or computed, or names the thing.

@@ -133,7 +133,10 @@ def read_given(path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(10), *(pytest.param(i, marks=pytest.mark.slow) for i in range(10, 35))],
+)
 def test_odd_tables_come_back_cell_by_cell(tmp_path, monkeypatch, seed):
     table, classes = make_table(seed)
     path = write(tmp_path, table, FORMATS[seed % len(FORMATS)])

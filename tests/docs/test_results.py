@@ -1,10 +1,8 @@
 """The pages of results show the tables of the JSON files next to them."""
 
 import json
-import os
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -39,18 +37,40 @@ def test_a_page_shows_each_table_once(name):
     assert sorted(shown) == sorted([*numbers["tables"], *kept])
 
 
+@pytest.fixture
+def run_script(monkeypatch, tmp_path):
+    """Return a function that runs a script of benchmarks/ in this process.
+
+    Fourteen processes would import torch and scikit-learn for minutes.
+    """
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+
+    def run(script, *options):
+        monkeypatch.setattr(sys, "argv", [str(script), *map(str, options)])
+        sys.path.insert(0, str(script.parent))
+        with plt.rc_context():
+            runpy.run_path(str(script), run_name="__main__")
+
+    yield run
+    plt.close("all")
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and Path(file).is_relative_to(ROOT / "benchmarks"):
+            del sys.modules[name]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_the_tables_are_those_of_the_numbers(name, tmp_path):
-    script, options = ROOT / "benchmarks" / SCRIPTS[name], ["--rebuild"]
+def test_the_tables_are_those_of_the_numbers(name, tmp_path, run_script):
+    options = ["--rebuild"]
     if name in ("labels_needed", "other_data", "strategies"):
         options = ["--records", RESULTS / f"{name}.json"]
     if name == "prepal_labels":
         options += ["--scale", "labels"]
-    subprocess.run(
-        [sys.executable, script, *options, "--out", tmp_path],
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        cwd=tmp_path,
-        check=True,
-    )
+    run_script(ROOT / "benchmarks" / SCRIPTS[name], *options, "--out", tmp_path)
     assert read_numbers(tmp_path, name) == read_numbers(RESULTS, name)

@@ -151,7 +151,7 @@ def count_lines(path):
 
 @pytest.mark.parametrize(
     ("n_jobs", "n_kills"),
-    [slow(1, 4), slow(2, 2)],
+    [slow(1, 2), slow(2, 1)],
 )
 def test_a_killed_process_goes_on(tiny_bert, tmp_path, n_jobs, n_kills):
     bert = uncached(tiny_bert, batch_tokens=64)

@@ -19,7 +19,7 @@ class Page:
         driver.get(url)
         self.wait()
 
-    def until(self, condition, seconds=90):
+    def until(self, condition, seconds=300):
         """Wait until a condition holds, and return what it returns."""
         end = time.monotonic() + seconds
         while not (value := condition()):
@@ -101,7 +101,8 @@ return parts.length ? [...parts].map((part) => part.textContent).join("|") : nul
 
 def find_violations(page, axe):
     """Return what axe-core finds on the page, list of rule and elements."""
-    page.driver.execute_script(axe)
+    if page.driver.execute_script("return typeof axe") == "undefined":
+        page.driver.execute_script(axe)
     return page.driver.execute_async_script("""
 const done = arguments[0];
 axe.run().then(({ violations }) => done(violations.map(

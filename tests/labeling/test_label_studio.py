@@ -313,7 +313,7 @@ def _number(id):
 
 SCENARIOS = [
     pytest.param("fake", 0, id="fake"),
-    pytest.param("fake", 8, id="fake-killed", marks=pytest.mark.slow),
+    pytest.param("fake", 4, id="fake-killed", marks=pytest.mark.slow),
     pytest.param("live", 20, id="live-killed", marks=pytest.mark.label_studio),
 ]
 LIVE = pytest.param("live", marks=pytest.mark.label_studio)

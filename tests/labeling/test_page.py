@@ -119,11 +119,11 @@ def _read_csv(path):
 @pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.weights
-@pytest.mark.parametrize("n_given", [20, 0])
-def test_label_200_tweets_with_the_command(
-    window, shared_data, minilm, tmp_path, free_port, n_given
+@pytest.mark.parametrize(("n_given", "n"), [(20, 60), (0, 24)])
+def test_label_tweets_with_the_command(
+    window, shared_data, minilm, tmp_path, free_port, n_given, n
 ):
-    frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:2000]
+    frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:600]
     frame = frame[["text", "label"]].reset_index(drop=True)
     frame["label"] = frame["label"].map({1: "disaster", 0: "other"})
     truth = dict(zip(frame["text"], frame["label"], strict=True))
@@ -132,7 +132,7 @@ def test_label_200_tweets_with_the_command(
     table = tmp_path / "tweets.csv"
     frame.to_csv(table, index=False)
     command = ["-m", "skactive", "label", table, "--text", "text", "--label", "label"]
-    command += ["--n-labels", "200", "--port", str(free_port)]
+    command += ["--n-labels", str(n), "--port", str(free_port)]
     command += ["--no-browser", "--no-fine-tuning"]
     if n_given:
         command += ["--classes", "disaster,other"]
@@ -149,9 +149,9 @@ def test_label_200_tweets_with_the_command(
             page.until(lambda: page.text(".samples"))
             page.type(f"disaster: it is reported{Keys.ENTER}other{Keys.ENTER}")
             page.press(Keys.ENTER)
-        page.until(lambda: page.item, 600)  # the texts are encoded first
-        typed = _label_by_keyboard(page, served, truth, 200)
-        page.until(lambda: page.text(".ending h2") == "Finished", 600)
+        page.until(lambda: page.item)  # the texts are encoded first
+        typed = _label_by_keyboard(page, served, truth, n)
+        page.until(lambda: page.text(".ending h2") == "Finished")
         assert "tweets.labeled.csv" in page.text(".ending")
         assert served.process.wait(600) == 0
     finally:
@@ -744,11 +744,9 @@ def emulation(window):
     ("scheme", "size"),
     [
         ("dark", (360, 740)),
-        pytest.param("light", (1000, 900), marks=pytest.mark.slow),
-        pytest.param("dark", (1000, 900), marks=pytest.mark.slow),
-        pytest.param("light", (360, 740), marks=pytest.mark.slow),
-        pytest.param("light", (640, 450), marks=pytest.mark.slow),
-        pytest.param("dark", (640, 450), marks=pytest.mark.slow),
+        ("light", (360, 740)),
+        ("light", (1000, 900)),
+        ("dark", (640, 450)),
     ],
 )
 def test_there_is_no_violation_of_accessibility(open_page, axe, scheme, size):

@@ -15,15 +15,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.* texts encoded .* have more than:UserWarning"),
 ]
 
-N_SESSIONS = 100  # per data set
+N_SESSIONS = 50  # per data set
 N_LABELS, HORIZON = 160, 100
-TEXTS = {"ag_news/test": 1400, "sst2/train": 2000}
+TEXTS = {"ag_news/test": 1000, "sst2/train": 1000}
 
 
 @pytest.fixture(scope="module")
 def features(shared_data, minilm):
     """Return features and classes of the texts of each data set."""
-    options = {"max_length": 48, "normalize": True, "precision": "float32"}
+    options = {"max_length": 32, "normalize": True, "precision": "float32"}
     encoder = BertFeatures(minilm, **options)
     found = {}
     for name, n in TEXTS.items():
@@ -88,15 +88,22 @@ def test_the_interval_of_the_accuracy_holds(sessions, record_property):
     found = [one for of in sessions.values() for one in of]
     assert min(estimate.n_audited for estimate, *_ in found) >= 32
     covered = [covers(e.accuracy_interval, truth) for e, truth, _ in found]
+    halves = [
+        covers((np.array(e.accuracy_interval) + e.accuracy) / 2, truth)
+        for e, truth, _ in found
+    ]
     widths = [np.diff(e.accuracy_interval)[0] for e, *_ in found]
     errors = [e.accuracy - truth for e, truth, _ in found]
     record_property("coverage", float(np.mean(covered)))
     record_property("width", float(np.mean(widths)))
     record_property("bias", float(np.mean(errors)))
     # Rounding differs between machines, and with it which items are chosen: the share
-    # of 200 sessions has a standard error of 1 point around the 98 % that were seen.
-    assert 0.92 <= np.mean(covered) <= 0.995
-    assert abs(np.mean(errors)) < 0.02
+    # of 100 sessions has a standard error of 1.4 points around the 98 % that were seen,
+    # that of half as wide intervals one of 4.1 around 78 %, and the mean error one of
+    # 0.7 points.
+    assert np.mean(covered) >= 0.92
+    assert 0.65 <= np.mean(halves) <= 0.91
+    assert abs(np.mean(errors)) < 0.025
     assert np.mean(widths) < 0.38  # from 33 labels in the mean
 
 

@@ -106,8 +106,8 @@ def test_labels_that_teach_nothing_still_remove_errors(strategy):
 @pytest.mark.parametrize("n_future", [0, 1000])
 @pytest.mark.parametrize("strategy", ["random", "margin"])
 def test_the_stop_costs_little_more_than_the_best_one(strategy, n_future):
-    ratios, error_costs = [], (2, 5, 10, 20)
-    for seed in range(4):
+    ratios, error_costs = [], (2, 10)
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         k, size = 2 + seed % 3, 2000 if n_future else 1000
         means = 0.8 * rng.normal(size=(k, 3, 12))
