@@ -36,10 +36,8 @@ UNDER_TEST = {
         BertClassifier,
         QUICK | {"freeze": "all", "head": "cnn", "mc_dropout": "full"},
     ),
-    "regressor": (BertRegressor, QUICK),
     "frozen regressor": (BertRegressor, QUICK | {"freeze": 3, "pooling": "mean"}),
 }
-QUICK_LABELS = ("features", "wholly frozen classifier")
 COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 
 
@@ -48,13 +46,7 @@ COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "label",
-    [
-        label if label in QUICK_LABELS else pytest.param(label, marks=pytest.mark.slow)
-        for label in UNDER_TEST
-    ],
-)
+@pytest.mark.parametrize("label", UNDER_TEST)
 def test_text_checks(tiny_bert, label):
     cls, params = UNDER_TEST[label]
     passed = check_text_estimator(cls(tiny_bert, **params))

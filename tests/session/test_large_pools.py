@@ -80,8 +80,11 @@ def kept_bytes(learner, X, ids, path):
         pytest.param("list", marks=pytest.mark.slow),
     ],
 )
-def test_at_most_32_bytes_of_an_item_are_kept(text_learner, tmp_path, kind):
-    sizes = 70_000, 140_000
+def test_at_most_32_bytes_of_an_item_are_kept(
+    text_learner, tmp_path, monkeypatch, kind
+):
+    monkeypatch.setattr(_pool, "FEW", 10_000)
+    sizes = 20_000, 40_000
     kept = []
     for n in sizes:
         X = write_texts(tmp_path / f"{n}.parquet", n, ids=kind == "column")

@@ -196,7 +196,7 @@ def assert_drawn_by_the_book(residuals, inputs, draws, batch=3):
 
 
 each_number_of_draws = pytest.mark.parametrize(
-    "draws", [400, pytest.param(4000, marks=pytest.mark.slow)]
+    "draws", [400, pytest.param(2000, marks=pytest.mark.slow)]
 )
 
 

@@ -49,29 +49,12 @@ SMALL = {
 }
 
 
-# The kit takes seconds with them, and others of their family are in the default run.
-# One of each kind; the others are slow tests.
-FAST = {"random", "margin", "coreset", "uherding", "bald"}
-
-
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
-        for name in get_strategy_names()
-    ],
-)
+@pytest.mark.parametrize("name", get_strategy_names())
 def test_every_registered_strategy_passes(name):
     strategy = get_strategy(name, **SMALL[name]) if name in SMALL else name
     assert check_strategy(strategy) == names_of(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_strategies_that_train_or_draw_pass_with_their_defaults(name):
-    check_strategy(name)
 
 
 @pytest.mark.long
