@@ -1,6 +1,7 @@
 """The house rules that a machine can check, as CONTRIBUTING names them."""
 
 import ast
+import functools
 import inspect
 import io
 import re
@@ -113,10 +114,11 @@ def _find_private_imports(path, tree):
     return hits
 
 
-def _code_lines(source):
+@functools.cache
+def _code_lines(path):
     """Return the numbers of the lines that hold code: no docstring, no comment."""
-    documented = set()
-    for node in ast.walk(ast.parse(source)):
+    source, documented = path.read_text(encoding="utf-8"), set()
+    for node in ast.walk(TREES[path]):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
@@ -254,8 +256,7 @@ def _only_stores(function):
 
 def test_files_and_functions_have_a_size_that_a_reader_can_hold():
     for path in MODULES:
-        source = path.read_text(encoding="utf-8")
-        lines = _code_lines(source)
+        lines = _code_lines(path)
         assert len(lines) <= 400, (_name(path), len(lines))
         for node in ast.walk(TREES[path]):
             if isinstance(node, ast.FunctionDef) and not _only_stores(node):
@@ -301,7 +302,7 @@ def test_contributing_says_how_large_each_wing_is():
     sizes = {"core": 0, "people": 0}
     for path in MODULES:
         wing = "people" if _room(path) in PEOPLE else "core"
-        sizes[wing] += len(_code_lines(path.read_text(encoding="utf-8")))
+        sizes[wing] += len(_code_lines(path))
     text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(
         encoding="utf-8"
     )

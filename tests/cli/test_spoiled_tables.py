@@ -11,7 +11,6 @@ from skactive.cli import main
 
 from .._tables._helpers import read_columns, write_columns
 
-N_TABLES = 200
 CLASSES = [
     ["yes", "no"],
     ["law", "sport", "arts"],
@@ -123,12 +122,15 @@ def write(folder, table, format, spoil):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("n_tables", "least"), [(50, 0.92), pytest.param(120, 0.93, marks=pytest.mark.slow)]
+)
 def test_intervals_cover_or_the_table_is_refused_with_the_reason(
-    tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys, n_tables, least
 ):
     monkeypatch.chdir(tmp_path)
     covered, n_refused = [], dict.fromkeys(REFUSED, 0)
-    for seed in range(N_TABLES):
+    for seed in range(n_tables):
         table, shares, spoil, options = make_table(seed)
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -150,8 +152,8 @@ def test_intervals_cover_or_the_table_is_refused_with_the_reason(
             key = group, name.removeprefix("'")
             if low is not None:
                 covered.append(float(low) <= shares[key] <= float(high))
-    assert min(n_refused.values()) >= 3
-    n_estimated = N_TABLES - sum(n_refused.values())
-    assert n_estimated >= 150
-    assert len(covered) > 500
-    assert np.mean(covered) >= 0.93, (np.mean(covered), len(covered), n_refused)
+    assert min(n_refused.values()) >= n_tables // 50
+    n_estimated = n_tables - sum(n_refused.values())
+    assert n_estimated >= 0.75 * n_tables
+    assert len(covered) > 2.5 * n_tables
+    assert np.mean(covered) >= least, (np.mean(covered), len(covered), n_refused)
