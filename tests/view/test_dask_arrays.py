@@ -252,36 +252,41 @@ def kill_worker(log, killed):
     os.kill(killed[0], signal.SIGKILL)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("strategy", "moment"), [("margin", "during"), (PARTITIONED, "between")], ids=str
-)
-def test_a_worker_is_killed(strategy, moment, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    log, killed = tmp_path / "log", []
-    learner, expected = make(strategy), []
+def _query_while_a_worker_is_killed(strategy, moment, log):
+    killed, learner, expected = [], make(strategy), []
     for _ in range(3):
         expected.append(learner.query(X, 9))
         learner.teach(X[expected[-1]], y[expected[-1]])
     learner = make(strategy)
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster):
-        pool = da.from_array(X, chunks=(BLOCK, -1))
-        pool = pool.map_blocks(note_worker, log=str(log), dtype=X.dtype, meta=X[:0])
-        for number, picks in enumerate(expected):
-            if number == 1:
-                if moment == "during":
-                    log.unlink()
-                killer = threading.Thread(target=kill_worker, args=(log, killed))
-                killer.start()
-                if moment == "between":
-                    killer.join()
-            assert_array_equal(learner.query(pool, 9), picks)
-            if number == 1:
+    pool = da.from_array(X, chunks=(BLOCK, -1))
+    pool = pool.map_blocks(note_worker, log=str(log), dtype=X.dtype, meta=X[:0])
+    for number, picks in enumerate(expected):
+        if number == 1:
+            if moment == "during":
+                log.unlink()
+            killer = threading.Thread(target=kill_worker, args=(log, killed))
+            killer.start()
+            if moment == "between":
                 killer.join()
-            learner.teach(pool[picks], y[picks])
+        assert_array_equal(learner.query(pool, 9), picks)
+        if number == 1:
+            killer.join()
+        learner.teach(pool[picks], y[picks])
     assert len(killed) == 1
     pids = set(map(int, log.read_text().split()))
     assert os.getpid() not in pids
     assert pids - set(killed)
     assert isinstance(pickle.loads(pickle.dumps(learner)).X_labeled_, np.ndarray)
+
+
+@pytest.mark.slow
+def test_a_worker_is_killed(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**settings) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        for strategy, moment in [("margin", "during"), (PARTITIONED, "between")]:
+            client.wait_for_workers(2)
+            _query_while_a_worker_is_killed(strategy, moment, tmp_path / moment)
