@@ -238,8 +238,9 @@ def tabulate_data(scores, found):
 
     The interval of the mean is a t interval over the data sets.
     """
+    areas = scores.areas
     means = {
-        s: [np.mean(scores.areas[d, s] - scores.areas[d, "random"]) for d in scores.data]
+        s: [np.mean(areas[d, s] - areas[d, "random"]) for d in scores.data]
         for s in scores.strategies
     }
     rows = []

@@ -139,9 +139,7 @@ def test_a_file_that_is_cut_while_it_is_mapped_is_an_os_error(tmp_path, suffix, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "step", [37, pytest.param(3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("step", [37, pytest.param(3, marks=pytest.mark.slow)])
 def test_no_flipped_bit_of_a_cache_gives_other_texts(table, step):
     cache, kept = table.parent / "cache", table.parent / "kept"
     shutil.copytree(cache, kept)

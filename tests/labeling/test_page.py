@@ -123,7 +123,7 @@ def _read_csv(path):
 def test_label_tweets_with_the_command(
     window, shared_data, minilm, tmp_path, free_port, n_given, n
 ):
-    frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:600]
+    frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:300]
     frame = frame[["text", "label"]].reset_index(drop=True)
     frame["label"] = frame["label"].map({1: "disaster", 0: "other"})
     truth = dict(zip(frame["text"], frame["label"], strict=True))
