@@ -388,14 +388,12 @@ def test_a_saved_name_that_became_ambiguous_is_the_recorded_distributions(
     python, tmp_path
 ):
     folder = str(tmp_path / "saved")
-    code = f"""
+    saving = f"""
 from skactive import save
 save(ActiveLearner(LogisticRegression(), "gini").fit(X[:10], y[:10]), {folder!r})
-say(None)
 """
-    python(code, "example")
     code = f"from skactive import load\nsay(load({folder!r}).strategy)"
-    assert python(code, "example") == "gini"
+    assert python(saving + code, "example") == "gini"
     assert python(code, "example", "colliding") == "skactive-example:gini"
 
 
