@@ -17,6 +17,7 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils.validation import check_is_fitted
 
@@ -87,8 +88,8 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     refit : int, "doubling" or None, default=None
         The rows to learn from. None uses all. "doubling" uses the first m in their
         order, m the largest of 25, 50, 100, 200, ... that is not above their number.
-        An int uses the first so many. With fewer rows than that, the features are those
-        of the pretrained encoder.
+        An int uses the first so many. With fewer rows than that, and with 0, the
+        features are those of the pretrained encoder.
     loss : {"cosine", "supervised_contrastive", "triplet"}, default="cosine"
         What is minimized over the pairs of a batch. "cosine" is the squared difference
         of the cosine and 1 for texts of the same class, 0 for others, where the pairs
@@ -196,7 +197,11 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "pooling": [StrOptions({"auto", "mean", "cls", "max", "last"})],
         "layers": [Integral, Sequence, np.ndarray],
         "freeze": [Integral, str],
-        "refit": [POSITIVE_INT, StrOptions({"doubling"}), None],
+        "refit": [
+            Interval(Integral, 0, None, closed="left"),
+            StrOptions({"doubling"}),
+            None,
+        ],
         "loss": [StrOptions({"cosine", "supervised_contrastive", "triplet"})],
         "n_steps": [POSITIVE_INT, StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
@@ -354,10 +359,11 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return how many of n rows are learned from."""
         if self.refit is None:
             return n
-        first = self.refit if isinstance(self.refit, Integral) else _FIRST_POINT
-        if n < first or first == self.refit:
-            return first if n >= first else 0
-        return first * 2 ** int(np.log2(n // first))
+        if isinstance(self.refit, Integral):
+            return self.refit if n >= self.refit else 0
+        if n < _FIRST_POINT:
+            return 0
+        return _FIRST_POINT * 2 ** int(np.log2(n // _FIRST_POINT))
 
     def _choose_pooling(self):
         """Return the pooling, and the parameter of `BertFeatures` for the same."""
@@ -419,6 +425,21 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self._encoder is None:
             return self._frozen()._n_features_out
         return self._encoder.net_.module_.n_outputs
+
+    def is_kept(self):
+        """Whether the folder of the cache has what `fit` has trained, if anything."""
+        if not self._keys:
+            return True
+        folder = cache_folder(self.cache)
+        path = None if folder is None else _Points.path(folder, *self._keys)
+        return path is not None and any(path.glob("weights-*"))
+
+    def __skactive_adaptations__(self, X, y, sample_weight=None, n_labeled=None):
+        """Yield this encoder for the rows that it learns from, and these (m,)."""
+        texts = as_texts(X)
+        weights = np.ones(len(texts)) if sample_weight is None else sample_weight
+        rows = _distinct(texts[:n_labeled], weights)
+        yield clone(self).set_params(refit=None), rows[: self._count_rows(len(rows))]
 
     def __skactive_reader__(self):
         """Return a function of a text: how many characters are read, None for all."""

@@ -175,6 +175,8 @@ class Desk:
             "model": {
                 "n_labels": len(getattr(learner, "y_labeled_", ())),
                 "training": models.training,
+                "adapted": models.newest().adapted or 0,
+                "adapting": models.adapting,
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },

@@ -2,7 +2,9 @@
 
 import copy
 import threading
-from dataclasses import dataclass, field
+import weakref
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import clone
@@ -14,9 +16,11 @@ from .._utils._pipelines import (
     has_descriptions,
     split_estimator,
     takes_unlabeled,
+    with_adapted,
 )
 from .._utils._positions import check_picks
 from .._utils._repeatable import start_in_background, synchronized
+from ._adaptation import Adapter
 from ._labels import describe_now, indicate
 
 
@@ -32,6 +36,7 @@ class Models:
         self._state, self._lock = journal.state, journal.lock
         seed = journal.manifest["base_seed"]
         self._base = base = fresh_learner(learner, seed)
+        self._adapter = make_adapter(journal, base)
         self._refit = refit
         self._vocabulary = vocabulary
         pool, estimator = self._state.pool, learner.estimator
@@ -40,8 +45,10 @@ class Models:
         self._model = None
         # No reference to `self`: a session that is dropped is freed at once.
         self._trainer = BackgroundTrainer(
-            lambda data: train(base, data, encoder and encoder.find_ready())
+            partial(train_in_background, base, encoder, self._adapter)
         )
+        if self._adapter is not None:
+            self._adapter.changed = _when_there(self.train_again)
 
     @property
     def estimator(self):
@@ -60,7 +67,7 @@ class Models:
         if refit == "background":
             self._follow_trainer(wait)
         elif self._model is None and not refit:
-            self._model = self.train_now(self._state.model_seq)
+            self._model = self.train_now(self._state.model_seq, self._state.adapted)
         elif self._model is None or (
             refit and self._model.seq != self._state.labels_seq
         ):
@@ -80,10 +87,18 @@ class Models:
         if self._refit == "background":
             self._submit_if_stale()
 
-    def train_now(self, seq=None):
-        """Return a model trained on all labels, or on those after an event."""
+    @synchronized
+    def train_again(self):
+        """Train in the background although no label has changed."""
+        self._trainer.submit(self._data(), again=True)
+
+    def train_now(self, seq=None, adapted=None):
+        """Return a model trained on all labels, or on those after an event.
+
+        Its encoder learns from the first `adapted` rows, if not None.
+        """
         with self._lock:
-            data = self._data(seq)
+            data = replace(self._data(seq), adapted=adapted)
         try:
             return train(self._base, data, self.find_ready())
         except BaseException as exc:
@@ -155,6 +170,8 @@ class Models:
     def stop(self):
         """Start no further training; ignore the model of a running one."""
         self._trainer.drop()
+        if self._adapter is not None:
+            self._adapter.stop()
         if self._encoder is not None:
             self._encoder.stop()
 
@@ -162,6 +179,16 @@ class Models:
     def training(self):
         """Whether a model is trained in the background now."""
         return self._trainer.busy
+
+    @property
+    def adapting(self):
+        """Whether the encoder learns from labels in a process now."""
+        return self._adapter is not None and self._adapter.busy
+
+    @property
+    def adaptation_error(self):
+        """Why the encoder did not learn from the labels, str or None."""
+        return self._adapter and self._adapter.error
 
     @property
     def encoded(self):
@@ -257,7 +284,8 @@ class TrainingData:
     None for any, and `added` those that were added then. `machines` are the labels by
     each machine, dicts of id to label. If labels are lists of names,
     `classes` names the columns to train on, and `columns` those of the labels that the
-    learner had before the session.
+    learner had before the session. An encoder that learns from labels does so from the
+    first `adapted`; None leaves that to its parameters.
     """
 
     pool: object = field(repr=False)
@@ -270,16 +298,21 @@ class TrainingData:
     allowed: list | None = None
     added: list = field(default_factory=list)
     machines: list = field(default_factory=list, repr=False)
+    adapted: int | None = None
 
 
 @dataclass(frozen=True)
 class Model:
-    """A learner, the labels that it was trained on, and the names of its columns."""
+    """A learner, the labels that it was trained on, and the names of its columns.
+
+    Its encoder has learned from the first `adapted` of them, see `TrainingData`.
+    """
 
     learner: object
     seq: int = 0
     labels: dict = field(default_factory=dict, repr=False)
     classes: list | None = None
+    adapted: int | None = None
 
     def age(self, labels):
         """Return the number of ids whose label differs from that in `labels`."""
@@ -306,6 +339,9 @@ def train(base, data, ready=None):
     """
     learner = _teach(base, data, ready)
     has_labels, unlabeled = hasattr(learner, "X_labeled_"), {}
+    estimator = getattr(learner, "estimator", None)
+    if data.adapted is not None:
+        learner.estimator = with_adapted(estimator, data.adapted) or estimator
     describes = has_descriptions(getattr(learner, "estimator", None))
     if takes_unlabeled(getattr(learner, "estimator", None)):
         unlabeled_rows = _find_rest(data, ready)
@@ -321,7 +357,54 @@ def train(base, data, ready=None):
             if data.classes is not None:
                 exc.add_note(_NOTE_OF_NAMES)
             raise
-    return Model(learner, data.seq, data.labels, data.classes)
+    if estimator is not None:
+        learner.estimator = estimator
+    return Model(learner, data.seq, data.labels, data.classes, data.adapted)
+
+
+def train_in_background(base, encoder, adapter, data):
+    """Return a Model as `train` does, or None to keep the one before.
+
+    What its encoder has to learn from the labels is left to a process.
+    """
+    ready = encoder and encoder.find_ready()
+    if adapter is not None:
+        adapted = adapter.choose(_teach(base, data, ready), data.pool)
+        if adapted is None:
+            return None
+        data = replace(data, adapted=adapted)
+    return train(base, data, ready)
+
+
+def make_adapter(journal, base):
+    """Return an Adapter if the encoder of a learner learns from labels, else None.
+
+    The learner then keeps what the encoder has learned in the folder of the session,
+    unless it has a folder for that.
+    """
+    estimator = getattr(base, "estimator", None)
+    params = {} if estimator is None else estimator.get_params(deep=True)
+    steps = [k for k, v in params.items() if hasattr(v, "__skactive_adaptations__")]
+    steps = [name for name in steps if hasattr(params[name], "cache")]
+    if not steps or with_adapted(estimator, 0) is None:
+        return None
+    if not all(isinstance(params[name].random_state, int) for name in steps):
+        return None  # each fit would draw for itself
+    caches = {f"{name}__cache": journal.file("adapted") for name in steps}
+    caches = {k: v for k, v in caches.items() if params[k] in ("memory", None)}
+    base.estimator = clone(estimator).set_params(**caches)
+    return Adapter(journal.state.adapted)
+
+
+def _when_there(method):
+    """Return a function that calls a method unless its object is gone."""
+    reference = weakref.WeakMethod(method)
+
+    def call():
+        if (method := reference()) is not None:
+            method()
+
+    return call
 
 
 _NOTE_OF_NAMES = (
@@ -501,11 +584,11 @@ class BackgroundTrainer:
         self._done = self._error = self._failed = None
         self._thread = None
 
-    def submit(self, task):
+    def submit(self, task, again=False):
         """Train a model, unless its training is under way, done or has failed."""
         with self._changed:
             newest = self._waiting or self._running or self._done
-            if task.seq in (newest and newest.seq, self._failed):
+            if not again and task.seq in (newest and newest.seq, self._failed):
                 return
             self._waiting = task
             if self._thread is None:

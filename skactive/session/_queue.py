@@ -172,6 +172,7 @@ class Queue:
             by=annotator,
             n_labeled=len(state.answers),
             model=model.seq,
+            adapted=model.adapted,
             second=second or None,
             audit=[ids[position] for position in audit] or None,
         )
