@@ -10,11 +10,12 @@ import sys
 
 from .._utils._repeatable import lower_priority, start_daemon
 from ._adapted import AdaptedFeatures
+from ._points import is_kept
 
 
 def main():
     """Train what is asked for, then compute the features of the texts."""
-    lower_priority(19)
+    lower_priority()
     task = json.loads(sys.stdin.readline())
     start_daemon(_follow_parent)
     trained = []
@@ -23,8 +24,8 @@ def main():
         trained.append(features.fit(_read(texts), labels, weights))
     if task["texts"]:
         trained[0].transform(_read(task["texts"]))
-    is_kept = all(features.is_kept() for features in trained)
-    sys.stdout.write("done" if is_kept else "not kept")
+    kept = all(map(is_kept, trained))
+    sys.stdout.write("done" if kept else "its results could not be written")
     sys.stdout.flush()
 
 

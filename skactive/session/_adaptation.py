@@ -62,9 +62,9 @@ class Adapter:
         before = [self._trusted, *self._ready.values()]
         for m in sorted({m for m in before if m and m <= n}, reverse=True):
             encoders = _list_encoders(learner, with_adapted(learner.estimator, m))
-            _, found = _describe(encoders)
-            if found in self._ready or not self._ready:
-                self._ready[found] = m
+            _, digest = _describe(encoders)
+            if digest in self._ready or not self._ready:
+                self._ready[digest] = m
                 break
         else:
             m = None if any(before) else 0

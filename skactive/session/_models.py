@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
+from .._storage._fingerprint import hash_items
 from .._utils._containers import NothingToAskError, drop_known_texts, take_rows
 from .._utils._labels import name_now, same_label
 from .._utils._pipelines import (
@@ -34,7 +35,7 @@ class Models:
 
     def __init__(self, journal, learner, vocabulary, refit, encode):
         self._state, self._lock = journal.state, journal.lock
-        seed = journal.manifest["base_seed"]
+        self._seed = seed = journal.manifest["base_seed"]
         self._base = base = fresh_learner(learner, seed)
         self._adapter = make_adapter(journal, base)
         self._refit = refit
@@ -247,7 +248,7 @@ class Models:
             pool=state.pool,
             seq=state.labels_seq,
             round=state.labels_round,
-            labels=state.labels(),
+            labels=self._order(state),
             renamed=state.renamed,
             classes=self._vocabulary.name_columns(state),
             columns=self._vocabulary.columns,
@@ -255,6 +256,12 @@ class Models:
             added=state.added,
             machines=[state.machine_labels(name) for name in state.machines],
         )
+
+    def _order(self, state):
+        """Return the labels; if the first ones train an encoder, in a random order."""
+        if self._adapter is None:
+            return state.labels()
+        return state.labels_by_keys(state.pool.draw_keys(self._seed, "audit"))
 
 
 def check_refit(refit):
@@ -380,7 +387,8 @@ def make_adapter(journal, base):
     """Return an Adapter if the encoder of a learner learns from labels, else None.
 
     The learner then keeps what the encoder has learned in the folder of the session,
-    unless it has a folder for that.
+    unless it has a folder for that. Its labels get a random order, as those of a table
+    can be sorted by class.
     """
     estimator = getattr(base, "estimator", None)
     params = {} if estimator is None else estimator.get_params(deep=True)
@@ -393,6 +401,13 @@ def make_adapter(journal, base):
     caches = {f"{name}__cache": journal.file("adapted") for name in steps}
     caches = {k: v for k, v in caches.items() if params[k] in ("memory", None)}
     base.estimator = clone(estimator).set_params(**caches)
+    if hasattr(base, "X_labeled_"):
+        order = np.argsort(hash_items(base.X_labeled_), kind="stable")
+        base.X_labeled_ = take_rows(base.X_labeled_, order)
+        base.y_labeled_ = base.y_labeled_[order]
+        base._kept_params = {
+            k: take_rows(v, order) for k, v in base._kept_params.items()
+        }
     return Adapter(journal.state.adapted)
 
 

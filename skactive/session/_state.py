@@ -176,6 +176,21 @@ class State:
         """Return the current labels, dict of id to label."""
         return {id: answer.label for id, answer in self.answers.items()}
 
+    def labels_by_keys(self, keys):
+        """Return the current labels, where an import is ordered by keys (n,) of items.
+
+        A file can have one class after the other.
+        """
+        labels = self.labels()
+        key_of = dict(zip(labels, keys[self.pool.positions(labels)], strict=True))
+
+        def find_place(id):
+            seq, position = self._first[id]
+            is_import = self.events[seq - 1].get("unasked")
+            return seq, key_of[id] if is_import else 0, position
+
+        return {id: labels[id] for id in sorted(labels, key=find_place)}
+
     def answers_of(self, id):
         """Return the last answers to an item, dict of annotator to Answer."""
         answer = self.answers.get(id)

@@ -20,17 +20,25 @@ def some(n, start=0):
     return {i: str(LABELS[i]) for i in range(start, n)}
 
 
+def make(tiny_bert):
+    model = make_text_classifier(tiny_bert, adapt=True, device="cpu")
+    quick = {"n_steps": 2, "batch_size": 8, "lr": 1e-2, "freeze": 1}
+    names = {f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()}
+    return ActiveLearner(model.set_params(**names), batch_size=2, random_state=0)
+
+
+def import_labels(session, ids):
+    session.tell(ids, [str(LABELS[id]) for id in ids], unasked=True)
+
+
 @pytest.fixture
 def start(tiny_bert, tmp_path):
     """Open the session of a folder, closed at the end of the test."""
     opened = []
 
-    def start(folder="session", **options):
+    def start(folder="session", learner=None, **options):
         options = {"refit": "background", **options}
-        model = make_text_classifier(tiny_bert, adapt=True, device="cpu")
-        quick = {"n_steps": 2, "batch_size": 8, "lr": 1e-2, "freeze": 1}
-        names = {f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()}
-        learner = ActiveLearner(model.set_params(**names), batch_size=2, random_state=0)
+        learner = learner or make(tiny_bert)
         session = LabelingSession(learner, TEXTS, tmp_path / folder, **options)
         opened.append(session)
         return session
@@ -167,3 +175,41 @@ def test_a_large_pool_is_not_encoded_again(start, monkeypatch):
     session.ask(1)
     assert wait_for(session, 0).estimator_.weights_ == {"frozen": 1.0}
     assert not session._core.models.adapting
+
+
+def test_the_encoder_learns_from_a_random_order_of_a_table(start, tiny_bert, tmp_path):
+    by_class = sorted(range(54), key=lambda i: LABELS[i])
+    learner = make(tiny_bert)
+    given = [TEXTS[i] for i in by_class[:40]], [LABELS[i] for i in by_class[:40]]
+    learner.teach(*given, refit=False)
+    session = start(learner=learner)
+    models = session._core.models
+    first = models.taught()[0].y_labeled_[:25]
+    assert len(set(first)) == 3
+    assert sorted(models.taught()[0].X_labeled_) == sorted(given[0])
+
+
+def test_an_import_has_a_random_order_and_answers_that_of_their_first(start):
+    session = start()
+    session.tell({50: "money", 51: "weather"}, unasked=True)
+    session.tell(3, "sport", unasked=True)
+    import_labels(session, by_class := sorted(range(10, 40), key=lambda i: LABELS[i]))
+    session.tell(4, "sport", unasked=True)
+
+    def order():
+        return list(session._core.models.taught()[1].labels)
+
+    found = order()
+    assert {*found[:2]} == {50, 51}
+    assert found[2] == 3
+    assert found[-1] == 4
+    assert found[3:-1] != by_class
+    assert sorted(found[3:-1]) == sorted(by_class)
+    session.tell(3, "money", unasked=True)  # a correction
+    session.tell(50, "sport", unasked=True, annotator="bob")
+    assert order() == found
+    session.undo(annotator="bob")
+    assert order() == found
+    session.withdraw([50])
+    session.tell(50, "sport", unasked=True)
+    assert order() == [id for id in found if id != 50] + [50]
