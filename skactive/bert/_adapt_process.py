@@ -24,8 +24,8 @@ def main():
         trained.append(features.fit(_read(texts), labels, weights))
     if task["texts"]:
         trained[0].transform(_read(task["texts"]))
-    kept = all(map(is_kept, trained))
-    sys.stdout.write("done" if kept else "its results could not be written")
+    is_done = all(map(is_kept, trained))
+    sys.stdout.write("done" if is_done else "its results could not be written")
     sys.stdout.flush()
 
 

@@ -191,7 +191,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         people = n
         if n_labeled is not None:
             people = check_count("n_labeled", n_labeled, least=0, most=n)
-        used = np.flatnonzero(weight)
+        self._used = used = np.flatnonzero(weight)
         if len(used) < n:
             X, labels, weight = take_rows(X, used), labels[used], weight[used]
             people = int(np.searchsorted(used, people))
@@ -263,18 +263,20 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         is_held = np.zeros(len(y), dtype=bool)
         is_single = np.bincount(codes[:people], minlength=len(self.classes_))[codes] < 2
         splits = self._split(codes, people) if len(self.parts_) > 1 else ()
+        self._folds = []
         for train, test in splits:
-            test = test[~is_single[test]]
-            if not len(test) or np.ptp(codes[train]) == 0:
+            counted = test[~is_single[test]]
+            if not len(counted) or np.ptp(codes[train]) == 0:
                 continue
-            is_held[test] = True
-            part = take_rows(X, train), y[train], weight[train]
+            is_held[counted] = True
+            part, models = (take_rows(X, train), y[train], weight[train]), {}
             for i, (name, fitted) in enumerate(self.parts_.items()):
                 ends = [step.n_adapted_ for _, step in _adapted_steps(fitted)]
                 adapted = int(np.sum(train < min(ends))) if ends else None
                 n_people = int(np.sum(train < people))
-                model = self._train(name, part, pool, n_people, adapted)
-                proba[i, test] = self._predict(model, take_rows(X, test))
+                models[name] = self._train(name, part, pool, n_people, adapted)
+                proba[i, counted] = self._predict(models[name], take_rows(X, counted))
+            self._folds.append((self._used[test], models))
         held = np.flatnonzero(is_held)
         return proba[:, held], held
 
@@ -284,6 +286,20 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         folds[:people] = deal_in_order(codes[:people], self.n_splits)
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+    def __skactive_folds__(self):
+        """Yield rows of each fold, and the mixture of the parts trained without them.
+
+        Nothing after `fit` in the same process, or with a single part.
+        """
+        for rows, parts in getattr(self, "_folds", ()):
+            mixture = copy(self)
+            mixture.parts_ = parts
+            yield rows, mixture
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k not in ("_folds", "_used")}
 
     def __skactive_adaptations__(self, X, y, sample_weight=None, n_labeled=None):
         """Yield the encoders that `fit` trains, each with the rows that it learns from.

@@ -115,7 +115,20 @@ class Models:
         with self._lock:
             data = self._data()
         ready = self.find_ready()
-        return _teach(self._base, data, ready), data, _find_rest(data, ready)
+        learner = _teach(self._base, data, ready)
+        if self._adapter is not None:
+            adapted = self._adapter.choose(learner, data.pool) or 0
+            learner.estimator = with_adapted(learner.estimator, adapted)
+        return learner, data, _find_rest(data, ready)
+
+    def get_for_estimates(self):
+        """Return a model of all labels, whose encoder learns nothing for that."""
+        is_current = self._model and self._model.seq == self._state.labels_seq
+        if self._adapter is not None and not is_current:
+            learner, data, _ = self.taught()
+            adapted = self._adapter.choose(learner, data.pool) or 0
+            self._model = self.train_now(adapted=adapted)
+        return self.get(refit=True)
 
     def choose(self, learner, n, free, order):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.

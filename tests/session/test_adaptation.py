@@ -8,7 +8,9 @@ from numpy.testing import assert_array_equal
 
 from skactive import ActiveLearner, LabelingSession, make_text_classifier
 from skactive.bert import clear_cache
+from skactive.bert._adapted import ContrastiveEncoder
 from skactive.session import _adaptation
+from skactive.session._evidence import hold_out
 
 WORDS = ["film", "match", "stocks", "team", "game", "minute", "friday", "long", "joy"]
 FIRST = ["the joy of a", "a dull slow", "an even", "no naïve", "again in the", "a"]
@@ -84,7 +86,8 @@ def test_the_model_before_serves_until_the_encoder_has_learned(start):
     assert [event.get("adapted") for event in events(session, "ask")][-1] == 25
     # The features are those that one `fit` of the same labels gives.
     plain = start("other", refit=True)
-    plain.tell(some(30), unasked=True)
+    plain.tell(some(24), unasked=True)
+    plain.tell(some(30, 24), unasked=True)
     plain.ask(1)
     found, expected = (adapted_features(one) for one in (learner, plain.learner))
     assert_array_equal(found, expected)
@@ -213,3 +216,21 @@ def test_an_import_has_a_random_order_and_answers_that_of_their_first(start):
     session.withdraw([50])
     session.tell(50, "sport", unasked=True)
     assert order() == [id for id in found if id != 50] + [50]
+
+
+def test_estimates_use_the_folds_of_the_mixture_and_train_no_encoder(
+    start, monkeypatch
+):
+    session = start(audit_every=2)
+    for _ in range(20):
+        batch = session.ask(2)
+        session.tell({id: str(LABELS[id]) for id in batch.ids})
+    wait_for(session, 25)
+    monkeypatch.setattr(ContrastiveEncoder, "fit", None)
+    monkeypatch.setattr(_adaptation.subprocess, "Popen", None)
+    found = hold_out(*session._core.models.taught())
+    assert len(found.shares) == 3
+    assert not np.isnan(found.proba).any()
+    session.suspicious()
+    assert session.estimate().n_labels == 40
+    assert session.quality().accuracy.n_labels == 40
