@@ -42,7 +42,7 @@ def shrink_temperature(temperature, n_held, n_prior=50):
 
 
 def deal_in_order(codes, n_splits):
-    """Return the fold (n,) of each row, -1 for classes with one row.
+    """Return the fold (n,) of each row.
 
     Each row goes to the fold with the fewest rows of its class, then the fewest rows:
     later rows move none.
@@ -52,7 +52,6 @@ def deal_in_order(codes, n_splits):
     for i, code in enumerate(codes):
         folds[i] = np.lexsort([counts.sum(axis=0), counts[code]])[0]
         counts[code, folds[i]] += 1
-    folds[counts.sum(axis=1)[codes] == 1] = -1
     return folds
 
 

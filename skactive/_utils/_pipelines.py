@@ -131,6 +131,32 @@ def _unwrap(estimator):
             return estimator
 
 
+def find_adaptations(estimator, X, y, **params):
+    """Yield the encoders that the `fit` of an estimator trains, and rows of each.
+
+    They are `AdaptedFeatures` for these rows alone.
+    """
+    estimator = _unwrap(estimator)
+    if hasattr(estimator, "__skactive_adaptations__"):
+        yield from estimator.__skactive_adaptations__(X, y, **params)
+    for _, step in getattr(estimator, "steps", ()):
+        yield from find_adaptations(step, X, y, **params)
+
+
+def with_adapted(estimator, n):
+    """Return a clone whose encoders learn from the first `n` rows, 0 for none.
+
+    This is for encoders with `refit="doubling"`. Without any, return None.
+    """
+    names = [
+        f"{name}__refit"
+        for name, value in estimator.get_params(deep=True).items()
+        if hasattr(value, "__skactive_adaptations__")
+        and getattr(value, "refit", None) == "doubling"
+    ]
+    return clone(estimator).set_params(**dict.fromkeys(names, n)) if names else None
+
+
 def has_descriptions(estimator):
     """Whether an estimator is trained on descriptions of its classes as well."""
     return hasattr(estimator, "descriptions") and hasattr(estimator, "estimator")

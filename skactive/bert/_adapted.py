@@ -1,14 +1,10 @@
 """AdaptedFeatures: features of texts from an encoder that learned from labels."""
 
 import hashlib
-import json
 import os
-import shutil
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,16 +13,16 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils.validation import check_is_fitted
 
-from .._encoders._module import choose_device, choose_layers
+from .._encoders._module import choose_layers
 from .._encoders._pretrained import open_checkpoint
 from .._encoders._sentences import SentenceModules
 from .._encoders._shards import cache_folder
-from .._encoders._store import Entry, FeatureStore, find_store, lock, open_store
+from .._encoders._store import FeatureStore, find_store, open_store
 from .._encoders._tokens import cut_parts
-from .._storage._files import make_folder, write_atomic
 from .._storage._fingerprint import digest_text
 from .._utils._containers import as_texts
 from .._utils._format import progress_bar
@@ -45,11 +41,9 @@ from .._utils._sklearn import (
 from ..features import BertFeatures
 from ._base import BertEstimator
 from ._estimators import encode_indicators
-from ._fitting import Objective, bfloat16, recipe_of, train
+from ._fitting import Objective, train
+from ._points import FIRST_POINT, Points, make_keys
 
-_FORMAT = 1
-_FIRST_POINT = 25  # labels; the points after it are each twice as many
-_KEPT = 2  # points of each lineage
 _STEPS = 30
 # Parameters of the encoder, trained or not.
 _SHARED = (
@@ -87,8 +81,8 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     refit : int, "doubling" or None, default=None
         The rows to learn from. None uses all. "doubling" uses the first m in their
         order, m the largest of 25, 50, 100, 200, ... that is not above their number.
-        An int uses the first so many. With fewer rows than that, the features are those
-        of the pretrained encoder.
+        An int uses the first so many. With fewer rows than that, and with 0, the
+        features are those of the pretrained encoder.
     loss : {"cosine", "supervised_contrastive", "triplet"}, default="cosine"
         What is minimized over the pairs of a batch. "cosine" is the squared difference
         of the cosine and 1 for texts of the same class, 0 for others, where the pairs
@@ -196,7 +190,11 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "pooling": [StrOptions({"auto", "mean", "cls", "max", "last"})],
         "layers": [Integral, Sequence, np.ndarray],
         "freeze": [Integral, str],
-        "refit": [POSITIVE_INT, StrOptions({"doubling"}), None],
+        "refit": [
+            Interval(Integral, 0, None, closed="left"),
+            StrOptions({"doubling"}),
+            None,
+        ],
         "loss": [StrOptions({"cosine", "supervised_contrastive", "triplet"})],
         "n_steps": [POSITIVE_INT, StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
@@ -336,7 +334,7 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         store = FeatureStore()  # gone after this call
         if self.cache is not None:
             folder = cache_folder(self.cache)
-            folder = None if folder is None else _Points.path(folder, *self._keys)
+            folder = None if folder is None else Points.path(folder, *self._keys)
             store = open_store(folder, {"adapted": self._keys[1]})
         return store.get(texts, self._encode, self._n_features_out)
 
@@ -354,10 +352,11 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return how many of n rows are learned from."""
         if self.refit is None:
             return n
-        first = self.refit if isinstance(self.refit, Integral) else _FIRST_POINT
-        if n < first or first == self.refit:
-            return first if n >= first else 0
-        return first * 2 ** int(np.log2(n // first))
+        if isinstance(self.refit, Integral):
+            return self.refit if n >= self.refit else 0
+        if n < FIRST_POINT:
+            return 0
+        return FIRST_POINT * 2 ** int(np.log2(n // FIRST_POINT))
 
     def _choose_pooling(self):
         """Return the pooling, and the parameter of `BertFeatures` for the same."""
@@ -401,12 +400,12 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the trained encoder and its keys; from the cache if it is there."""
         n_steps = _STEPS if self.n_steps == "auto" else self.n_steps
         objective = labeled.make_objective(self._frozen()._n_features_out)
-        keys = _make_keys(encoder, labeled, self.loss, n_steps)
+        keys = make_keys(encoder, labeled, self.loss, n_steps)
         if self.cache is None:
             return encoder.fit(labeled, objective, self.loss, n_steps), keys
         folder = cache_folder(self.cache)
         points = find_store(
-            ("adapted", folder, keys[0]), lambda: _Points(folder, keys[0])
+            ("adapted", folder, keys[0]), lambda: Points(folder, keys[0])
         )
         trained = points.get(keys[1], encoder, objective)
         if trained is None:
@@ -419,6 +418,13 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self._encoder is None:
             return self._frozen()._n_features_out
         return self._encoder.net_.module_.n_outputs
+
+    def __skactive_adaptations__(self, X, y, sample_weight=None, n_labeled=None):
+        """Yield this encoder for the rows that it learns from, and these (m,)."""
+        texts = as_texts(X)
+        weights = np.ones(len(texts)) if sample_weight is None else sample_weight
+        rows = _distinct(texts[:n_labeled], weights)
+        yield clone(self).set_params(refit=None), rows[: self._count_rows(len(rows))]
 
     def __skactive_reader__(self):
         """Return a function of a text: how many characters are read, None for all."""
@@ -556,128 +562,3 @@ def _trains(encoder):
     frozen, with_embeddings = resolve_freeze(encoder.freeze, depth)
     cut = len(frozen) if with_embeddings else 0
     return max(choose_layers(encoder.layers, depth)) > cut
-
-
-# Weights kept -------------------------------------------------------------------------
-
-
-def _make_keys(encoder, labeled, *more):
-    """Return the keys of a lineage, and of what is learned from all rows."""
-    checkpoint = open_checkpoint(encoder.model, encoder.revision)
-    device = choose_device(encoder.device)
-    names = ("pooling", "freeze", "max_length", "batch_size", "lr", "warmup")
-    settings = [
-        *(_FORMAT, checkpoint.digest, checkpoint.tokenizer_digest),
-        choose_layers(encoder.layers, checkpoint.depth),
-        *(device.type, bfloat16(encoder.precision, device), encoder.random_state),
-        *(getattr(encoder, name) for name in names),
-        *more,
-    ]
-    keys = ([*settings, labeled.digest(n)] for n in (_FIRST_POINT, None))
-    return tuple(_digest(json.dumps(key, default=float).encode()) for key in keys)
-
-
-def _digest(content):
-    return hashlib.sha256(content).hexdigest()[:32]
-
-
-class _Points:
-    """The latest trained encoders of a lineage, in memory and, if not None, a folder.
-
-    A lineage has the same parameters and first rows.
-    """
-
-    def __init__(self, folder, lineage):
-        self.folder, self.lineage = folder, lineage
-        self._encoders = {}  # key -> Entry and encoder, least recently used first
-
-    def entries(self):
-        """List what takes memory, each with the function that drops it."""
-        return [
-            (entry, partial(self._encoders.pop, key))
-            for key, (entry, _) in self._encoders.items()
-        ]
-
-    @staticmethod
-    def path(folder, lineage, key):
-        """Return the folder of the weights and features of one point."""
-        return Path(folder) / f"adapted-{lineage}" / key
-
-    def get(self, key, encoder, objective):
-        """Return a trained encoder or None; `encoder` gets weights that are read."""
-        with lock:
-            _, trained = self._encoders.get(key, (None, None))
-        if trained is None and self.folder is not None:
-            trained = self._read(key, encoder, recipe_of(encoder, objective))
-        if trained is not None:
-            self.keep(key, trained)
-        return trained
-
-    def keep(self, key, encoder, *, is_new=False):
-        """Keep an encoder as the latest one."""
-        with lock:
-            self._encoders.pop(key, None)
-            self._encoders[key] = Entry(encoder.share_frozen()), encoder
-            for old in list(self._encoders)[:-_KEPT]:
-                del self._encoders[old]
-        if self.folder is None:
-            return
-        try:
-            self._write(key, encoder if is_new else None)
-        except OSError as exc:
-            warnings.warn(
-                f"the cache folder {self.folder!r} cannot be written "
-                f"({type(exc).__name__}: {exc}); the adapted encoder is kept in memory "
-                "only. Make room or pass a folder that can be written to 'cache'.",
-                UserWarning,
-                stacklevel=5,
-            )
-
-    def _read(self, key, encoder, recipe):
-        from safetensors.torch import load
-
-        from ._training import copy_trained
-
-        checkpoint = open_checkpoint(encoder.model, encoder.revision)
-        for path in self.path(self.folder, self.lineage, key).glob("weights-*"):
-            try:
-                content = path.read_bytes()
-                if path.name != _name(key, content):
-                    raise ValueError("its checksum is not that of its name")
-                arrays = {name: t.numpy() for name, t in load(content).items()}
-                encoder._recipe = recipe
-                encoder._restore(arrays, checkpoint.digest)
-                if copy_trained(encoder.net_.module_).keys() != arrays.keys():
-                    raise ValueError("it lacks weights")
-                return encoder
-            except (OSError, ValueError, RuntimeError) as exc:
-                warnings.warn(
-                    f"the adapted encoder in {str(path)!r} is damaged "
-                    f"({type(exc).__name__}: {exc}) and is made again.",
-                    UserWarning,
-                    stacklevel=6,
-                )
-        return None
-
-    def _write(self, key, encoder):
-        """Write weights unless None, mark them as the latest, and remove old ones."""
-        own = self.path(self.folder, self.lineage, key)
-        if encoder is not None:
-            from safetensors.torch import save
-
-            from ._training import copy_trained
-
-            trained = copy_trained(encoder.net_.module_)
-            content = save({k: t.cpu().contiguous() for k, t in trained.items()})
-            shutil.rmtree(own, ignore_errors=True)  # damaged
-            make_folder(own)
-            write_atomic(own / _name(key, content), content)
-        os.utime(own)
-        points = sorted(own.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-        for old in points[:-_KEPT]:
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def _name(key, content):
-    """Return the name of a file of weights, which has their checksum."""
-    return f"weights-{_digest(key.encode() + content)}.safetensors"

@@ -13,7 +13,7 @@ from ._parser import one_or_several, show_line
 
 _REMEMBERED = "text label show separator id suggest until annotator folder features "
 _REMEMBERED += "strategy model prompt dimensions machine machine_model max_requests "
-_REMEMBERED += "max_tokens max_length regression"
+_REMEMBERED += "max_tokens max_length regression adapt"
 
 
 def run_label(terminal, port, no_browser, **options):

@@ -1,6 +1,8 @@
 """Predictions of labeled items by models that lack them."""
 
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +71,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     fresh = _find_fresh(X, X_rest) if has_rest and takes_unlabeled(estimator) else ()
     describes = has_descriptions(estimator)
     is_split = computes_features(estimator) and not has_sampler(estimator)
-    if is_split and not describes:
+    if is_split and not describes and not _has_own_folds(estimator):
         front, estimator = split_estimator(estimator)
         front = clone(front).fit(X, y)
         X = front.transform(X)
@@ -77,43 +79,83 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     # A model can predict a class that is only described.
     classes = np.unique([*y, *estimator.descriptions] if describes else y)
     codes = np.searchsorted(classes, y)
-    folds = _assign(codes, held, seed)
-    X_sample = None
-    if has_rest and n_rest:
-        m = count_items(X_rest)
-        rows = round_rng(seed, 0, "rest").choice(m, min(n_rest, m), replace=False)
-        X_sample = take_rows(X_rest, np.sort(rows))
+    X_sample = _draw_rest(X_rest, n_rest, seed) if has_rest and n_rest else None
     unlabeled = take_rows(X_rest, fresh) if len(fresh) else None
 
-    def predict(train, *parts):
-        """Return probabilities (., k) of some parts by a model of some rows."""
-        seen = codes[train]
+    def learn(rows):
+        """Return a function of items: their probabilities (., k) by a model of rows."""
+        seen = codes[rows]
         if (seen == seen[0]).all() and not describes:
-            return [np.eye(len(classes))[[seen[0]] * count_items(p)] for p in parts]
-        X_train, y_train = take_rows(X, train), y[train]
+            return lambda part: np.eye(len(classes))[[seen[0]] * count_items(part)]
         model = seeded_clone(estimator, np.random.default_rng(seed))
-        fit_last(model, X_train, y_train, unlabeled)
-        columns = np.searchsorted(classes, model.classes_)
-        probas = []
-        for part in parts:
-            proba = np.zeros((count_items(part), len(classes)))
-            proba[:, columns] = model.predict_proba(part)
-            probas.append(proba)
-        return probas
+        fit_last(model, take_rows(X, rows), y[rows], unlabeled)
+        return partial(_predict, model, classes)
 
-    parts = [] if X_sample is None else [X_sample]
-    proba = np.full((len(y), len(classes)), np.nan)
-    rest_codes, shares = [], []
-    with one_blas_thread():
+    def split(whole):
+        """Yield shares that train, rows that are held out, and functions of `learn`."""
+        folds = None if whole is None else list(_own_folds(whole))
+        if folds:
+            is_held = np.ones(len(y), dtype=bool) if held is None else np.asarray(held)
+            for rows, model in folds:
+                yield (
+                    1 - len(rows) / len(y),
+                    rows[is_held[rows]],
+                    partial(_predict, model, classes),
+                )
+            return
+        folds = _assign(codes, held, seed)
         for fold in range(folds.max() + 1):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            proba[test], *rest_proba = predict(train, take_rows(X, test), *parts)
-            rest_codes += [one.argmax(axis=1) for one in rest_proba]
-            shares.append(len(train) / len(y))
-        rest_proba = predict(np.arange(len(y)), *parts) if parts else [proba[:0]]
+            yield len(train) / len(y), test, learn(train)
+
+    proba = np.full((len(y), len(classes)), np.nan)
+    rest_codes, shares, rest_proba = [], [], proba[:0]
+    with one_blas_thread():
+        whole = None
+        if X_sample is not None or _has_own_folds(estimator):
+            whole = seeded_clone(estimator, np.random.default_rng(seed))
+            whole = fit_last(whole, X, y, unlabeled)
+        for share, test, predict in split(whole):
+            proba[test] = predict(take_rows(X, test))
+            shares.append(share)
+            if X_sample is not None:
+                rest_codes.append(predict(X_sample).argmax(axis=1))
+        if X_sample is not None:
+            rest_proba = _predict(whole, classes, X_sample)
     return OutOfFold(
-        classes, codes, proba, rest_proba[0], np.array(rest_codes), np.array(shares)
+        classes, codes, proba, rest_proba, np.array(rest_codes), np.array(shares)
     )
+
+
+def _draw_rest(X_rest, n_rest, seed):
+    m = count_items(X_rest)
+    rows = round_rng(seed, 0, "rest").choice(m, min(n_rest, m), replace=False)
+    return take_rows(X_rest, np.sort(rows))
+
+
+def _predict(model, classes, X):
+    """Return the probabilities (n, k) of all classes."""
+    proba = np.zeros((count_items(X), len(classes)))
+    proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+    return proba
+
+
+def _has_own_folds(estimator):
+    """Whether an estimator holds labels out in its `fit`, as a mixture does."""
+    inner = estimator.estimator if has_descriptions(estimator) else estimator
+    return hasattr(inner, "__skactive_folds__")
+
+
+def _own_folds(model):
+    """Yield the rows of each fold of a fitted model, and the model without them."""
+    if not has_descriptions(model):
+        if hasattr(model, "__skactive_folds__"):
+            yield from model.__skactive_folds__()
+        return
+    for rows, part in _own_folds(model.estimator_):
+        without = copy(model)
+        without.estimator_ = part
+        yield rows, without
 
 
 def _find_fresh(X, X_rest):

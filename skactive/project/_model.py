@@ -67,6 +67,10 @@ class Trainer:
 
     def _make_model(self):
         target, settings = self.target, self.settings
+        if settings.adapt and target != "single-label":
+            raise ValueError(
+                "'adapt' must be False unless each text has one class, got True."
+            )
         if settings.features is not None:
             return self._make_head()
         model = settings.model
@@ -79,6 +83,7 @@ class Trainer:
         options["cache"] = str(self.folder / "features")
         if target == "regression":
             return make_pipeline(BertFeatures(model, **options), Ridge())
+        options["adapt"] = settings.adapt
         return make_text_classifier(model, target == "multi-label", **options)
 
     def _make_head(self):

@@ -52,7 +52,7 @@ _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
 _MAX_SIMILARITY = 0.95
 _PART = 1024  # texts that are predicted at a time
-_OF_THE_MODEL = ("model", "max_length", "prompt", "dimensions", "strategy")
+_OF_THE_MODEL = "model", "max_length", "prompt", "dimensions", "adapt", "strategy"
 _OF_THE_TABLE = ("file", "text", "label", "separator", "regression", "features")
 
 
@@ -110,6 +110,10 @@ class Project(ProjectSettings):
         Largest number of tokens per text.
     prompt, dimensions : default=None
         Parameters of :class:`skactive.bert.BertFeatures`.
+    adapt : bool, default=False
+        Whether the encoder learns from the labels during the session, in a process of
+        its own, from 25 labels on; see :func:`skactive.make_text_classifier`. For one
+        class per text.
     fine_tuning : bool, default=True
         Whether the last training fine-tunes the encoder, where that pays: from 100
         labels of at most 20 classes, or from 5,000 with several classes per text.

@@ -50,6 +50,7 @@ class ProjectSettings:
     max_length: int = 128
     prompt: str | None = None
     dimensions: int | None = None
+    adapt: bool = False
     fine_tuning: bool = True
     machine: str | None = None
     machine_model: str | None = None
@@ -85,7 +86,7 @@ class ProjectSettings:
                 f"'features' must be a folder, got {str(self.features)!r}, and there "
                 "is none."
             )
-        for name in ("suggest", "machine", "show"):
+        for name in ("suggest", "machine", "show", "adapt"):
             if getattr(self, name):
                 raise ValueError(f"{name!r} must be left out with features=.")
 

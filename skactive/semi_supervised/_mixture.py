@@ -27,7 +27,13 @@ from .._utils._linear import (
     check_gradient_factors,
     gradient_factors,
 )
-from .._utils._pipelines import fit_last, seeded_clone, split_estimator, takes_weights
+from .._utils._pipelines import (
+    find_adaptations,
+    fit_last,
+    seeded_clone,
+    split_estimator,
+    takes_weights,
+)
 from .._utils._repeatable import base_seed
 from .._utils._sklearn import (
     BaseComposition,
@@ -84,9 +90,9 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     expectation maximization.
 
     Each row goes to the fold with the fewest rows of its class, then the fewest rows,
-    in the order of the rows. So a later label moves no other. A class with one label is
-    not held out. In a fold, an encoder that learns from the first rows learns from
-    those of them that the fold does not hold out.
+    in the order of the rows. So a later label moves no other. A label that no other row
+    has does not choose weights. In a fold, an encoder that learns from the first rows
+    learns from those of them that the fold does not hold out.
 
     Features, as a strategy sees them, are those of all parts side by side. Gradients
     and distances to decision boundaries are those of the part with the largest weight.
@@ -185,7 +191,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         people = n
         if n_labeled is not None:
             people = check_count("n_labeled", n_labeled, least=0, most=n)
-        used = np.flatnonzero(weight)
+        self._used = used = np.flatnonzero(weight)
         if len(used) < n:
             X, labels, weight = take_rows(X, used), labels[used], weight[used]
             people = int(np.searchsorted(used, people))
@@ -253,24 +259,64 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     def _hold_out(self, rows, codes, pool, people):
         """Return (parts, h, k) probabilities of held-out rows, and the (h,) rows."""
         X, y, weight = rows
-        folds = np.full(len(y), -1)
-        if len(self.parts_) > 1:
-            folds[:people] = deal_in_order(codes[:people], self.n_splits)
         proba = np.zeros((len(self.parts_), len(y), len(self.classes_)))
-        for fold in range(self.n_splits):
-            test, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            if not len(test) or np.ptp(codes[train]) == 0:
-                folds[test] = -1
+        is_held = np.zeros(len(y), dtype=bool)
+        is_single = np.bincount(codes[:people], minlength=len(self.classes_))[codes] < 2
+        splits = self._split(codes, people) if len(self.parts_) > 1 else ()
+        self._folds = []
+        for train, test in splits:
+            counted = test[~is_single[test]]
+            if not len(counted) or np.ptp(codes[train]) == 0:
                 continue
-            part = take_rows(X, train), y[train], weight[train]
+            is_held[counted] = True
+            part, models = (take_rows(X, train), y[train], weight[train]), {}
             for i, (name, fitted) in enumerate(self.parts_.items()):
                 ends = [step.n_adapted_ for _, step in _adapted_steps(fitted)]
                 adapted = int(np.sum(train < min(ends))) if ends else None
                 n_people = int(np.sum(train < people))
-                model = self._train(name, part, pool, n_people, adapted)
-                proba[i, test] = self._predict(model, take_rows(X, test))
-        held = np.flatnonzero(folds >= 0)
+                models[name] = self._train(name, part, pool, n_people, adapted)
+                proba[i, counted] = self._predict(models[name], take_rows(X, counted))
+            self._folds.append((self._used[test], models))
+        held = np.flatnonzero(is_held)
         return proba[:, held], held
+
+    def _split(self, codes, people):
+        """Yield the training rows and the held-out rows of each fold."""
+        folds = np.full(len(codes), -1)
+        folds[:people] = deal_in_order(codes[:people], self.n_splits)
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+    def __skactive_folds__(self):
+        """Yield rows of each fold, and the mixture of the parts trained without them.
+
+        Nothing after `fit` in the same process, or with a single part.
+        """
+        for rows, parts in getattr(self, "_folds", ()):
+            mixture = copy(self)
+            mixture.parts_ = parts
+            yield rows, mixture
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k not in ("_folds", "_used")}
+
+    def __skactive_adaptations__(self, X, y, sample_weight=None, n_labeled=None):
+        """Yield the encoders that `fit` trains, each with the rows that it learns from.
+
+        Rows of weight 0 do not count.
+        """
+        codes = np.unique(y, return_inverse=True)[1]
+        people = len(codes) if n_labeled is None else n_labeled
+        for _, part in self.parts:
+            for encoder, rows in find_adaptations(
+                part, X, y, sample_weight=sample_weight, n_labeled=people
+            ):
+                yield encoder, rows
+                if len(self.parts) == 1 or not len(rows):
+                    continue
+                for train, _ in self._split(codes, people):
+                    yield encoder, train[train < len(rows)]
 
     def _predict(self, model, X):
         """Return the probabilities (n, k) of a part for all classes."""

@@ -175,6 +175,7 @@ class Desk:
             "model": {
                 "n_labels": len(getattr(learner, "y_labeled_", ())),
                 "training": models.training,
+                "adapted": models.newest().adapted or 0,
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
@@ -789,9 +790,8 @@ class Desk:
     def _describe_answer(self, id):
         """Return what was said about an item, and what the model said before."""
         with self._lock:
-            state = self._state
-            text = take_row(state.pool.X, int(state.pool.positions([id])[0]))
-            answer = state.answers.get(id)
+            pool, answer = self._state.pool, self._state.answers.get(id)
+            text = take_row(pool.X, int(pool.positions([id])[0]))
         return {
             "id": id,
             "label": answer and answer.label,

@@ -143,7 +143,7 @@ def _predict(core, positions, held_out=None):
         own = predict_held_out(learner, n) if n > 1 else None
     if own is None:
         return [], None
-    model, names, parts = core.models.get(refit=True), [], []
+    model, names, parts = core.models.get_for_estimates(), [], []
     for start in range(0, len(positions), _CHUNK):
         X = take_rows(data.pool.X, positions[start : start + _CHUNK])
         if own.ndim == 1:

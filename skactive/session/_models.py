@@ -1,22 +1,26 @@
 """The model of a session, when another one is trained, and what threads do for it."""
 
 import copy
-import threading
-from dataclasses import dataclass, field
+import weakref
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import clone
 
+from .._storage._fingerprint import hash_items
 from .._utils._containers import NothingToAskError, drop_known_texts, take_rows
 from .._utils._labels import name_now, same_label
 from .._utils._pipelines import (
     computes_features,
     has_descriptions,
-    split_estimator,
     takes_unlabeled,
+    with_adapted,
 )
 from .._utils._positions import check_picks
-from .._utils._repeatable import start_in_background, synchronized
+from .._utils._repeatable import synchronized
+from ._adaptation import Adapter
+from ._background import BackgroundTrainer, make_encoder
 from ._labels import describe_now, indicate
 
 
@@ -30,8 +34,9 @@ class Models:
 
     def __init__(self, journal, learner, vocabulary, refit, encode):
         self._state, self._lock = journal.state, journal.lock
-        seed = journal.manifest["base_seed"]
+        self._seed = seed = journal.manifest["base_seed"]
         self._base = base = fresh_learner(learner, seed)
+        self._adapter = make_adapter(journal, base)
         self._refit = refit
         self._vocabulary = vocabulary
         pool, estimator = self._state.pool, learner.estimator
@@ -40,8 +45,10 @@ class Models:
         self._model = None
         # No reference to `self`: a session that is dropped is freed at once.
         self._trainer = BackgroundTrainer(
-            lambda data: train(base, data, encoder and encoder.find_ready())
+            partial(train_in_background, base, encoder, self._adapter)
         )
+        if self._adapter is not None:
+            self._adapter.changed = _when_there(self.train_again)
 
     @property
     def estimator(self):
@@ -60,7 +67,7 @@ class Models:
         if refit == "background":
             self._follow_trainer(wait)
         elif self._model is None and not refit:
-            self._model = self.train_now(self._state.model_seq)
+            self._model = self.train_now(self._state.model_seq, self._state.adapted)
         elif self._model is None or (
             refit and self._model.seq != self._state.labels_seq
         ):
@@ -80,10 +87,18 @@ class Models:
         if self._refit == "background":
             self._submit_if_stale()
 
-    def train_now(self, seq=None):
-        """Return a model trained on all labels, or on those after an event."""
+    @synchronized
+    def train_again(self):
+        """Train in the background although no label has changed."""
+        self._trainer.submit(self._data(), again=True)
+
+    def train_now(self, seq=None, adapted=None):
+        """Return a model trained on all labels, or on those after an event.
+
+        Its encoder learns from the first `adapted` rows, if not None.
+        """
         with self._lock:
-            data = self._data(seq)
+            data = replace(self._data(seq), adapted=adapted)
         try:
             return train(self._base, data, self.find_ready())
         except BaseException as exc:
@@ -99,7 +114,20 @@ class Models:
         with self._lock:
             data = self._data()
         ready = self.find_ready()
-        return _teach(self._base, data, ready), data, _find_rest(data, ready)
+        learner = _teach(self._base, data, ready)
+        if self._adapter is not None:
+            adapted = self._adapter.choose(learner, data.pool) or 0
+            learner.estimator = with_adapted(learner.estimator, adapted)
+        return learner, data, _find_rest(data, ready)
+
+    def get_for_estimates(self):
+        """Return a model of all labels, whose encoder learns nothing for that."""
+        is_current = self._model and self._model.seq == self._state.labels_seq
+        if self._adapter is not None and not is_current:
+            learner, data, _ = self.taught()
+            adapted = self._adapter.choose(learner, data.pool) or 0
+            self._model = self.train_now(adapted=adapted)
+        return self.get(refit=True)
 
     def choose(self, learner, n, free, order):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.
@@ -155,6 +183,8 @@ class Models:
     def stop(self):
         """Start no further training; ignore the model of a running one."""
         self._trainer.drop()
+        if self._adapter is not None:
+            self._adapter.stop()
         if self._encoder is not None:
             self._encoder.stop()
 
@@ -162,6 +192,16 @@ class Models:
     def training(self):
         """Whether a model is trained in the background now."""
         return self._trainer.busy
+
+    @property
+    def adapting(self):
+        """Whether the encoder learns from labels in a process now."""
+        return self._adapter is not None and self._adapter.busy
+
+    @property
+    def adaptation_error(self):
+        """Why the encoder did not learn from the labels, str or None."""
+        return self._adapter and self._adapter.error
 
     @property
     def encoded(self):
@@ -220,7 +260,7 @@ class Models:
             pool=state.pool,
             seq=state.labels_seq,
             round=state.labels_round,
-            labels=state.labels(),
+            labels=self._order(state),
             renamed=state.renamed,
             classes=self._vocabulary.name_columns(state),
             columns=self._vocabulary.columns,
@@ -228,6 +268,12 @@ class Models:
             added=state.added,
             machines=[state.machine_labels(name) for name in state.machines],
         )
+
+    def _order(self, state):
+        """Return the labels; if the first ones train an encoder, in a random order."""
+        if self._adapter is None:
+            return state.labels()
+        return state.labels_by_keys(state.pool.draw_keys(self._seed, "audit"))
 
 
 def check_refit(refit):
@@ -257,7 +303,8 @@ class TrainingData:
     None for any, and `added` those that were added then. `machines` are the labels by
     each machine, dicts of id to label. If labels are lists of names,
     `classes` names the columns to train on, and `columns` those of the labels that the
-    learner had before the session.
+    learner had before the session. An encoder that learns from labels does so from the
+    first `adapted`; None leaves that to its parameters.
     """
 
     pool: object = field(repr=False)
@@ -270,16 +317,21 @@ class TrainingData:
     allowed: list | None = None
     added: list = field(default_factory=list)
     machines: list = field(default_factory=list, repr=False)
+    adapted: int | None = None
 
 
 @dataclass(frozen=True)
 class Model:
-    """A learner, the labels that it was trained on, and the names of its columns."""
+    """A learner, the labels that it was trained on, and the names of its columns.
+
+    Its encoder has learned from the first `adapted` of them, see `TrainingData`.
+    """
 
     learner: object
     seq: int = 0
     labels: dict = field(default_factory=dict, repr=False)
     classes: list | None = None
+    adapted: int | None = None
 
     def age(self, labels):
         """Return the number of ids whose label differs from that in `labels`."""
@@ -306,6 +358,9 @@ def train(base, data, ready=None):
     """
     learner = _teach(base, data, ready)
     has_labels, unlabeled = hasattr(learner, "X_labeled_"), {}
+    estimator = getattr(learner, "estimator", None)
+    if data.adapted is not None:
+        learner.estimator = with_adapted(estimator, data.adapted) or estimator
     describes = has_descriptions(getattr(learner, "estimator", None))
     if takes_unlabeled(getattr(learner, "estimator", None)):
         unlabeled_rows = _find_rest(data, ready)
@@ -321,7 +376,62 @@ def train(base, data, ready=None):
             if data.classes is not None:
                 exc.add_note(_NOTE_OF_NAMES)
             raise
-    return Model(learner, data.seq, data.labels, data.classes)
+    if estimator is not None:
+        learner.estimator = estimator
+    return Model(learner, data.seq, data.labels, data.classes, data.adapted)
+
+
+def train_in_background(base, encoder, adapter, data):
+    """Return a Model as `train` does, or None to keep the one before.
+
+    What its encoder has to learn from the labels is left to a process.
+    """
+    ready = encoder and encoder.find_ready()
+    if adapter is not None:
+        adapted = adapter.choose(_teach(base, data, ready), data.pool)
+        if adapted is None:
+            return None
+        data = replace(data, adapted=adapted)
+    return train(base, data, ready)
+
+
+def make_adapter(journal, base):
+    """Return an Adapter if the encoder of a learner learns from labels, else None.
+
+    The learner then keeps what the encoder has learned in the folder of the session,
+    unless it has a folder for that. Its labels get a random order, as those of a table
+    can be sorted by class.
+    """
+    estimator = getattr(base, "estimator", None)
+    params = {} if estimator is None else estimator.get_params(deep=True)
+    steps = [k for k, v in params.items() if hasattr(v, "__skactive_adaptations__")]
+    steps = [name for name in steps if hasattr(params[name], "cache")]
+    if not steps or with_adapted(estimator, 0) is None:
+        return None
+    if not all(isinstance(params[name].random_state, int) for name in steps):
+        return None  # each fit would draw for itself
+    caches = {f"{name}__cache": journal.file("adapted") for name in steps}
+    caches = {k: v for k, v in caches.items() if params[k] in ("memory", None)}
+    base.estimator = clone(estimator).set_params(**caches)
+    if hasattr(base, "X_labeled_"):
+        order = np.argsort(hash_items(base.X_labeled_), kind="stable")
+        base.X_labeled_ = take_rows(base.X_labeled_, order)
+        base.y_labeled_ = base.y_labeled_[order]
+        base._kept_params = {
+            k: take_rows(v, order) for k, v in base._kept_params.items()
+        }
+    return Adapter(journal.state.adapted)
+
+
+def _when_there(method):
+    """Return a function that calls a method unless its object is gone."""
+    reference = weakref.WeakMethod(method)
+
+    def call():
+        if (method := reference()) is not None:
+            method()
+
+    return call
 
 
 _NOTE_OF_NAMES = (
@@ -395,164 +505,3 @@ def choose(learner, X, n, free, find_id):
             "which is labeled, skipped or waiting. Repair it."
         )
     return picks
-
-
-_CHUNK = 256  # texts between two looks at whether to stop
-
-
-def fit_front(estimator, X):
-    """Return the front steps of an estimator; they need no training."""
-    return clone(split_estimator(estimator)[0]).fit(take_rows(X, np.arange(1)))
-
-
-class BackgroundEncoder:
-    """Computes the features of a pool in a thread, in a random order.
-
-    The features go into the cache of the estimator's front steps. Until all are there,
-    what has features is a random sample of the pool. Items whose features fail have
-    none, and the next chunk is computed.
-
-    Attributes
-    ----------
-    ready : ndarray of bool, (n,)
-        The items that have features.
-    error : Exception or None
-        The first error of the features.
-    """
-
-    def __init__(self, estimator, pool, seed):
-        self._front = fit_front(estimator, pool.X)
-        self._seed = seed
-        self._order = np.empty(0, dtype=np.int32)
-        self.ready = np.empty(0, dtype=bool)
-        self.error: Exception | None = None
-        self._done = 0  # how far in the order
-        self._running = False
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self.grow(pool)
-
-    @property
-    def share(self):
-        """Share of the pool whose features were computed or failed, from 0 to 1."""
-        return self._done / len(self.ready)
-
-    def grow(self, pool):
-        """Continue with the items that a grown pool has gained."""
-        with self._lock:
-            self._pool = pool
-            start, n = len(self.ready), len(pool)
-            # The order of the audit: queries before the first model belong to it.
-            new = pool.draw_order(self._seed, start)
-            self._order = np.concatenate([self._order, new])
-            self.ready = np.concatenate([self.ready, np.zeros(n - start, dtype=bool)])
-            if self._running:
-                return
-            self._running = True
-            self._thread = start_in_background(self._work)
-
-    def find_ready(self):
-        """Return a mask (n,) of the items that have features, None if all have."""
-        ready = self.ready.copy()
-        return None if ready.all() else ready
-
-    def stop(self):
-        """Encode nothing more, and wait for the chunk under way."""
-        self._stopped.set()
-        self._thread.join()
-
-    def _work(self):
-        while True:
-            with self._lock:
-                rows, pool = np.sort(self._order[self._done :][:_CHUNK]), self._pool
-                if not len(rows) or self._stopped.is_set():
-                    self._running = False
-                    return
-            error = None
-            try:
-                self._front.transform(take_rows(pool.X, rows))
-            except Exception as exc:  # shown by the session and the front ends
-                error = exc
-            with self._lock:
-                self.ready[rows] = error is None
-                self.error = self.error or error
-                self._done += len(rows)  # last, as `share` is read without the lock
-
-
-def make_encoder(encode, estimator, pool, seed):
-    """Return a BackgroundEncoder if it is required and the front steps allow it."""
-    if encode not in (None, "background"):
-        raise ValueError(f"'encode' must be None or 'background', got {encode!r}.")
-    if encode is None or not computes_features(estimator):
-        return None
-    return BackgroundEncoder(estimator, pool, seed)
-
-
-class BackgroundTrainer:
-    """Train in a thread; of several waiting tasks, only the newest is done.
-
-    `function(task)` returns a model.
-    """
-
-    def __init__(self, function):
-        self._function = function
-        self._changed = threading.Condition()
-        self._waiting = self._running = None
-        self._done = self._error = self._failed = None
-        self._thread = None
-
-    def submit(self, task):
-        """Train a model, unless its training is under way, done or has failed."""
-        with self._changed:
-            newest = self._waiting or self._running or self._done
-            if task.seq in (newest and newest.seq, self._failed):
-                return
-            self._waiting = task
-            if self._thread is None:
-                self._thread = start_in_background(self._work)
-
-    def take(self, errors=True):
-        """Return the newest model that is ready, or None; raise an error once."""
-        with self._changed:
-            if errors and self._error is not None:
-                error, self._error = self._error, None
-                raise error
-            done, self._done = self._done, None
-            return done
-
-    def wait(self, seq=None):
-        """Wait for the task of event `seq` or a later one; by default for all tasks."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._thread is None or self._has_ended(seq))
-
-    def _has_ended(self, seq):
-        ended = self._failed, self._done and self._done.seq
-        return seq is not None and any(n is not None and n >= seq for n in ended)
-
-    @property
-    def busy(self):
-        """Whether a task is under way or waiting."""
-        return self._thread is not None
-
-    def drop(self):
-        """Remove the waiting task; a running one cannot be stopped."""
-        with self._changed:
-            self._waiting = None
-
-    def _work(self):
-        while True:
-            with self._changed:
-                self._running, self._waiting = self._waiting, None
-                if self._running is None:
-                    self._thread = None
-                    self._changed.notify_all()
-                    return
-            try:
-                model, error = self._function(self._running), None
-            except BaseException as exc:  # raised by the next call of ask
-                model, error = None, exc
-            with self._changed:
-                self._error = error
-                self._failed = self._running.seq if error else None
-                self._done = model or self._done
-                self._changed.notify_all()

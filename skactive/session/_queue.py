@@ -12,7 +12,7 @@ from .._utils._checks import check_count, check_share
 from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features
 from .._utils._repeatable import round_seed
-from ._models import fit_front
+from ._background import fit_front
 from ._pool import Batch, find_taught
 from ._state import settle
 
@@ -172,6 +172,7 @@ class Queue:
             by=annotator,
             n_labeled=len(state.answers),
             model=model.seq,
+            adapted=model.adapted,
             second=second or None,
             audit=[ids[position] for position in audit] or None,
         )

@@ -195,9 +195,10 @@ class LabelingSession:
 
     Neither items nor models are in the folder. A model is a function of the base seed
     and of the journal up to a line, and an "ask" records the last line that its model
-    was trained on. So a resumed session asks for the same batch as one that was not
-    interrupted, if the learner and the versions are the same. In the background, timing
-    decides which model is ready.
+    was trained on, and in the background how many labels its encoder has learned from.
+    ``adapted`` is a cache of such encoders, which a process trains. So a resumed
+    session asks for the same batch as one that was not interrupted, if the learner and
+    the versions are the same. In the background, timing decides which model is ready.
 
     Items whose ``repr`` contains only an address have no comparable content, and need
     `ids`. Copies of one text keep as many labels as they had. If the columns of a data

@@ -104,6 +104,8 @@ class State:
         The last event that changed a label, and the number of batches before it.
     model_seq : int
         The event up to which the last model that was used was trained.
+    adapted : int or None
+        The number of labels that its encoder has learned from, if that was chosen.
     undoable : list of dict
         Events that were not undone, of the kinds that `undo` can undo, in order.
     """
@@ -129,6 +131,7 @@ class State:
         self.audited = {}
         self.machines, self.machine_settings = {}, {}
         self.labels_seq = self.labels_round = self.model_seq = 0
+        self.adapted = None
         self.undoable = []
         self._events = {}  # id -> its events that were not undone, and its place there
         self._waits = {}  # id -> dict of annotator to the open batch it is in
@@ -172,6 +175,21 @@ class State:
     def labels(self):
         """Return the current labels, dict of id to label."""
         return {id: answer.label for id, answer in self.answers.items()}
+
+    def labels_by_keys(self, keys):
+        """Return the current labels, where an import is ordered by keys (n,) of items.
+
+        A file can have one class after the other.
+        """
+        labels = self.labels()
+        key_of = dict(zip(labels, keys[self.pool.positions(labels)], strict=True))
+
+        def find_place(id):
+            seq, position = self._first[id]
+            is_import = self.events[seq - 1].get("unasked")
+            return seq, key_of[id] if is_import else 0, position
+
+        return {id: labels[id] for id in sorted(labels, key=find_place)}
 
     def answers_of(self, id):
         """Return the last answers to an item, dict of annotator to Answer."""
@@ -268,7 +286,7 @@ class State:
                     self.settle = event["settle"]
                     self._refresh_labels(event)
             case "refit":
-                self.model_seq = event["model"]
+                self._use_model(event)
             case "learner":
                 self.learner = event["learner"]
             case "classes" | "add" | "remove" | "rename":
@@ -354,7 +372,10 @@ class State:
                 self._batch_of[id] = number
         self.audited.update(dict.fromkeys(event.get("audit", ())))
         self._add(event)
-        self.model_seq = event["model"]
+        self._use_model(event)
+
+    def _use_model(self, event):
+        self.model_seq, self.adapted = event["model"], event.get("adapted")
 
     def _add(self, event):
         """Apply an event to its items."""

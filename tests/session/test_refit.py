@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
-from skactive.session._models import BackgroundTrainer, Model, TrainingData
+from skactive.session._background import BackgroundTrainer
+from skactive.session._models import Model, TrainingData
 
 WAIT = 120.0
 

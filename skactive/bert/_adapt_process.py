@@ -1,0 +1,39 @@
+"""A process that adapts encoders for another one and leaves the results in a cache.
+
+It reads a line of JSON from its standard input, and ends when that input ends, so that
+it does not outlive the process that waits for it. It writes a line for each result.
+"""
+
+import json
+import os
+import sys
+
+from .._utils._repeatable import lower_priority, start_daemon
+from ._adapted import AdaptedFeatures
+from ._points import is_kept
+
+
+def main():
+    """Train what is asked for, then compute the features of the texts."""
+    lower_priority()
+    task = json.loads(sys.stdin.readline())
+    start_daemon(_follow_parent)
+    trained = []
+    for params, texts, labels, weights in task["encoders"]:
+        features = AdaptedFeatures(**params, verbose=0)
+        trained.append(features.fit(_read(texts), labels, weights))
+    if task["texts"]:
+        trained[0].transform(_read(task["texts"]))
+    is_done = all(map(is_kept, trained))
+    sys.stdout.write("done" if is_done else "its results could not be written")
+    sys.stdout.flush()
+
+
+def _read(texts):
+    """Return texts, or pairs of texts, from lists of JSON."""
+    return [text if isinstance(text, str) else tuple(text) for text in texts]
+
+
+def _follow_parent():
+    sys.stdin.read()
+    os._exit(1)

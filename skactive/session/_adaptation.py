@@ -1,0 +1,158 @@
+"""Encoders that learn from the labels of a session, in a process of their own."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from .._utils._containers import as_texts
+from .._utils._pipelines import find_adaptations, with_adapted
+from .._utils._repeatable import start_in_background
+
+_MOST_TEXTS = 20_000  # of a pool whose features are computed again
+_CODE = "from skactive.bert._adapt_process import main; main()"
+
+
+class Adapter:
+    """Chooses how many labels the encoder of a model has learned from.
+
+    Training that would take long is done in a process, one at a time, whose results
+    are in the cache folder of the encoder.
+
+    Attributes
+    ----------
+    changed : function
+        Called when the process has ended.
+    error : str or None
+        Why the last process failed.
+    """
+
+    def __init__(self, n_trusted):
+        self._trusted = n_trusted  # of the last model before the session was opened
+        self._ready = {}  # hash of what was trained -> number of rows
+        self._failed = set()
+        self._process = None
+        self._stopped = False
+        self._lock = threading.Lock()
+        self.error: str | None = None
+        self.changed = lambda: None
+
+    @property
+    def busy(self):
+        """Whether a process is under way."""
+        return self._process is not None
+
+    def choose(self, learner, pool):
+        """Return the number of rows to learn from, None to wait for the process.
+
+        It is the largest whose training is there. If more labels are there than that,
+        a process begins to train. `learner` has the labels, and is not trained.
+        """
+        if not hasattr(learner, "X_labeled_") or len(pool) > _MOST_TEXTS:
+            return 0
+        wanted = _list_encoders(learner, learner.estimator)
+        n, key = _describe(wanted)
+        if not n or key in self._ready:
+            return n
+        before = [self._trusted, *self._ready.values()]
+        for m in sorted({m for m in before if m and m <= n}, reverse=True):
+            encoders = _list_encoders(learner, with_adapted(learner.estimator, m))
+            _, digest = _describe(encoders)
+            if digest in self._ready or not self._ready:
+                self._ready[digest] = m
+                break
+        else:
+            m = None if any(before) else 0
+        if m != n and key not in self._failed:
+            self._start(n, key, wanted, pool)
+        return 0 if m is None and not self.busy else m
+
+    def stop(self):
+        """End the process, and start no other."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _start(self, n, key, encoders, pool):
+        """Train encoders in a process, unless another one is under way."""
+        texts = [_plain(text) for text in as_texts(pool.X)]
+        task = json.dumps({"encoders": encoders, "texts": texts})
+        path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, path)),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONIOENCODING": "utf-8",
+        }
+        with self._lock:
+            if self._stopped or self._process is not None:
+                return
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CODE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                text=True,
+                encoding="utf-8",
+            )
+        start_in_background(lambda: self._follow(process, task, n, key))
+
+    def _follow(self, process, task, n, key):
+        """Wait for a process, and note what it has done."""
+        try:
+            process.stdin.write(task + "\n")
+            process.stdin.flush()
+            answer = process.stdout.read()
+        except OSError as exc:  # it was killed, or has no memory
+            answer = str(exc)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+        with self._lock:
+            self._process = None
+            if answer == "done":
+                self._ready[key] = n
+            elif not self._stopped:
+                self._failed.add(key)
+                self.error = answer or "its process ended"
+        if not self._stopped:
+            self.changed()
+
+
+def _list_encoders(learner, estimator):
+    """Return what training adapts: parameters, texts, codes of labels and weights."""
+    X, y = as_texts(learner.X_labeled_), np.asarray(learner.y_labeled_)
+    codes = y if y.ndim == 2 else np.unique(y, return_inverse=True)[1]
+    weight = getattr(learner, "_kept_params", {}).get("sample_weight")
+    encoders = []
+    params = {} if weight is None else {"sample_weight": weight}
+    for encoder, rows in find_adaptations(estimator, X, codes, **params):
+        own = {k: _plain(v) for k, v in encoder.get_params().items() if k != "verbose"}
+        texts = [_plain(X[i]) for i in rows]
+        weights = None if weight is None else np.asarray(weight)[rows].tolist()
+        encoders.append([own, texts, codes[rows].tolist(), weights])
+    return encoders
+
+
+def _describe(encoders):
+    """Return the number of rows of the first encoder, and a hash of all."""
+    n = len(encoders[0][1]) if encoders else 0
+    return n, hashlib.sha256(json.dumps(encoders).encode()).hexdigest()
+
+
+def _plain(value):
+    """Return a value as JSON has it."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, np.ndarray | np.generic | tuple):
+        return np.asarray(value).tolist()
+    return value

@@ -1,0 +1,236 @@
+"""Encoders that learn from the labels of a session, in a process of their own."""
+
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skactive import ActiveLearner, LabelingSession, make_text_classifier
+from skactive.bert import clear_cache
+from skactive.bert._adapted import ContrastiveEncoder
+from skactive.session import _adaptation
+from skactive.session._evidence import hold_out
+
+WORDS = ["film", "match", "stocks", "team", "game", "minute", "friday", "long", "joy"]
+FIRST = ["the joy of a", "a dull slow", "an even", "no naïve", "again in the", "a"]
+TEXTS = [f"{first} {word}" for word in WORDS for first in FIRST]
+LABELS = dict(enumerate(np.array(["weather", "sport", "money"])[np.arange(54) % 3]))
+
+
+def some(n, start=0):
+    return {i: str(LABELS[i]) for i in range(start, n)}
+
+
+def make(tiny_bert):
+    model = make_text_classifier(tiny_bert, adapt=True, device="cpu")
+    quick = {"n_steps": 2, "batch_size": 8, "lr": 1e-2, "freeze": 1}
+    names = {f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()}
+    return ActiveLearner(model.set_params(**names), batch_size=2, random_state=0)
+
+
+def import_labels(session, ids):
+    session.tell(ids, [str(LABELS[id]) for id in ids], unasked=True)
+
+
+@pytest.fixture
+def start(tiny_bert, tmp_path):
+    """Open the session of a folder, closed at the end of the test."""
+    opened = []
+
+    def start(folder="session", learner=None, **options):
+        options = {"refit": "background", **options}
+        learner = learner or make(tiny_bert)
+        session = LabelingSession(learner, TEXTS, tmp_path / folder, **options)
+        opened.append(session)
+        return session
+
+    yield start
+    for session in opened:
+        session.close()
+
+
+def wait_for(session, n, seconds=300):
+    """Wait for a model of all labels whose encoder has learned from n of them."""
+    end = time.monotonic() + seconds
+    models = session._core.models
+    while not (
+        models.newest().adapted == n
+        and models.newest().seq == session._state.labels_seq
+        and not models.training
+    ):
+        assert time.monotonic() < end, (models.newest(), models.adaptation_error)
+        time.sleep(0.02)
+    return models.newest().learner
+
+
+def adapted_features(learner):
+    return learner.estimator_.parts_["adapted"][0].transform(TEXTS)
+
+
+def events(session, kind):
+    return [event for event in session._state.events if event["event"] == kind]
+
+
+def test_the_model_before_serves_until_the_encoder_has_learned(start):
+    session = start()
+    session.tell(some(24), unasked=True)
+    session.ask(1)
+    assert wait_for(session, 0).estimator_.weights_ == {"frozen": 1.0}
+    session.tell(some(30, 24), unasked=True)
+    session.ask(1)
+    learner = wait_for(session, 25)
+    assert learner.estimator_.parts_["adapted"][0].n_adapted_ == 25
+    assert learner.estimator.parts[1][1][0].refit == "doubling"
+    session.ask(1)
+    assert [event.get("adapted") for event in events(session, "ask")][-1] == 25
+    # The features are those that one `fit` of the same labels gives.
+    plain = start("other", refit=True)
+    plain.tell(some(24), unasked=True)
+    plain.tell(some(30, 24), unasked=True)
+    plain.ask(1)
+    found, expected = (adapted_features(one) for one in (learner, plain.learner))
+    assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+def test_a_resumed_session_has_the_same_model(start, monkeypatch):
+    session = start()
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    expected = wait_for(session, 25).predict_proba(TEXTS)
+    session.ask(1)
+    session.close()
+    clear_cache()
+    monkeypatch.setattr(_adaptation.subprocess, "Popen", None)  # nothing is trained
+    session = start()
+    session.ask(1)
+    assert_array_equal(wait_for(session, 25).predict_proba(TEXTS), expected)
+
+
+@pytest.mark.slow
+def test_after_a_correction_the_model_before_stays_until_the_next(start):
+    session = start()
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    before = wait_for(session, 25)
+    session.tell({3: "sport"}, unasked=True)
+    session.ask(1)
+    models = session._core.models
+    while models.newest().learner is before:
+        time.sleep(0.02)
+    # No model in between, whose heads would be of other labels than its encoder.
+    assert models.newest().adapted == 25
+    assert models.newest().labels[3] == "sport"
+    session.tell({3: str(LABELS[3])}, unasked=True)  # both are still there
+    session.ask(1)
+    again = wait_for(session, 25)
+    found, expected = (adapted_features(learner) for learner in (again, before))
+    assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+def test_a_killed_process_costs_the_adaptation_only(start):
+    session = start()
+    adapter = session._core.models._adapter
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    while adapter._process is None:
+        time.sleep(0.01)
+    adapter._process.kill()
+    learner = wait_for(session, 0)
+    while adapter.busy:
+        time.sleep(0.01)
+    assert learner.estimator_.weights_ == {"frozen": 1.0}
+    assert session._core.models.adaptation_error
+    assert len(session.ask(2).ids) == 2
+
+
+def test_a_closed_session_ends_its_process(start):
+    session = start()
+    adapter = session._core.models._adapter
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    while adapter._process is None:
+        time.sleep(0.01)
+    process = adapter._process
+    session.close()
+    process.wait(2)
+
+
+@pytest.mark.slow
+def test_a_process_ends_with_the_one_that_waits_for_it(start, monkeypatch):
+    session = start()
+    adapter = session._core.models._adapter
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    while adapter._process is None:
+        time.sleep(0.01)
+    process = adapter._process
+    process.stdin.close()  # as when this process is killed
+    assert process.wait(60) != 0
+
+
+def test_a_large_pool_is_not_encoded_again(start, monkeypatch):
+    monkeypatch.setattr(_adaptation, "_MOST_TEXTS", 50)
+    session = start()
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    assert wait_for(session, 0).estimator_.weights_ == {"frozen": 1.0}
+    assert not session._core.models.adapting
+
+
+def test_the_encoder_learns_from_a_random_order_of_a_table(start, tiny_bert, tmp_path):
+    by_class = sorted(range(54), key=lambda i: LABELS[i])
+    learner = make(tiny_bert)
+    given = [TEXTS[i] for i in by_class[:40]], [LABELS[i] for i in by_class[:40]]
+    learner.teach(*given, refit=False)
+    session = start(learner=learner)
+    models = session._core.models
+    first = models.taught()[0].y_labeled_[:25]
+    assert len(set(first)) == 3
+    assert sorted(models.taught()[0].X_labeled_) == sorted(given[0])
+
+
+def test_an_import_has_a_random_order_and_answers_that_of_their_first(start):
+    session = start()
+    session.tell({50: "money", 51: "weather"}, unasked=True)
+    session.tell(3, "sport", unasked=True)
+    import_labels(session, by_class := sorted(range(10, 40), key=lambda i: LABELS[i]))
+    session.tell(4, "sport", unasked=True)
+
+    def order():
+        return list(session._core.models.taught()[1].labels)
+
+    found = order()
+    assert {*found[:2]} == {50, 51}
+    assert found[2] == 3
+    assert found[-1] == 4
+    assert found[3:-1] != by_class
+    assert sorted(found[3:-1]) == sorted(by_class)
+    session.tell(3, "money", unasked=True)  # a correction
+    session.tell(50, "sport", unasked=True, annotator="bob")
+    assert order() == found
+    session.undo(annotator="bob")
+    assert order() == found
+    session.withdraw([50])
+    session.tell(50, "sport", unasked=True)
+    assert order() == [id for id in found if id != 50] + [50]
+
+
+def test_estimates_use_the_folds_of_the_mixture_and_train_no_encoder(
+    start, monkeypatch
+):
+    session = start(audit_every=2)
+    for _ in range(20):
+        batch = session.ask(2)
+        session.tell({id: str(LABELS[id]) for id in batch.ids})
+    wait_for(session, 25)
+    monkeypatch.setattr(ContrastiveEncoder, "fit", None)
+    monkeypatch.setattr(_adaptation.subprocess, "Popen", None)
+    found = hold_out(*session._core.models.taught())
+    assert len(found.shares) == 3
+    assert not np.isnan(found.proba).any()
+    session.suspicious()
+    assert session.estimate().n_labels == 40
+    assert session.quality().accuracy.n_labels > 10
