@@ -347,6 +347,8 @@ class DiskRows:
         self.shards.leave_out(name)
         if not unreadable:
             self.shards.remove(name)
+        if not path.parent.exists():
+            return  # another process has removed the store
         warnings.warn(
             f"the cached features in {str(path)!r} "
             f"{'cannot be read' if unreadable else 'are damaged'} ({reason}) and are "

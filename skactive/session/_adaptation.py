@@ -139,8 +139,16 @@ def _list_encoders(learner, estimator):
         own = {k: _plain(v) for k, v in encoder.get_params().items() if k != "verbose"}
         texts = [_plain(X[i]) for i in rows]
         weights = None if weight is None else np.asarray(weight)[rows].tolist()
-        encoders.append([own, texts, codes[rows].tolist(), weights])
+        encoders.append([own, texts, _number(codes[rows]), weights])
     return encoders
+
+
+def _number(codes):
+    """Return codes in the order of their first use, which later classes leave alone."""
+    if codes.ndim == 2:
+        return codes.tolist()
+    numbers = {code: i for i, code in enumerate(dict.fromkeys(codes.tolist()))}
+    return [numbers[code] for code in codes.tolist()]
 
 
 def _describe(encoders):

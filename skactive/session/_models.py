@@ -122,12 +122,11 @@ class Models:
 
     def get_for_estimates(self):
         """Return a model of all labels, whose encoder learns nothing for that."""
-        is_current = self._model and self._model.seq == self._state.labels_seq
-        if self._adapter is not None and not is_current:
-            learner, data, _ = self.taught()
-            adapted = self._adapter.choose(learner, data.pool) or 0
-            self._model = self.train_now(adapted=adapted)
-        return self.get(refit=True)
+        model = self._model
+        if self._adapter is None or (model and model.seq == self._state.labels_seq):
+            return self.get(refit=True)
+        learner, data, _ = self.taught()
+        return self.train_now(adapted=self._adapter.choose(learner, data.pool) or 0)
 
     def choose(self, learner, n, free, order):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.

@@ -16,6 +16,7 @@ WORDS = ["film", "match", "stocks", "team", "game", "minute", "friday", "long", 
 FIRST = ["the joy of a", "a dull slow", "an even", "no naïve", "again in the", "a"]
 TEXTS = [f"{first} {word}" for word in WORDS for first in FIRST]
 LABELS = dict(enumerate(np.array(["weather", "sport", "money"])[np.arange(54) % 3]))
+LABELS[40] = "art"  # a class that the encoder has not learned from
 
 
 def some(n, start=0):
@@ -82,8 +83,14 @@ def test_the_model_before_serves_until_the_encoder_has_learned(start):
     learner = wait_for(session, 25)
     assert learner.estimator_.parts_["adapted"][0].n_adapted_ == 25
     assert learner.estimator.parts[1][1][0].refit == "doubling"
+    session.tell(some(50, 30), unasked=True)
     session.ask(1)
-    assert [event.get("adapted") for event in events(session, "ask")][-1] == 25
+    models = session._core.models
+    while models.newest().seq != session._state.labels_seq:
+        time.sleep(0.02)
+    assert models.newest().adapted in (25, 50)  # as long as 50 are under way
+    session.ask(1)
+    assert [event.get("adapted") for event in events(session, "ask")][-1] in (25, 50)
     # The features are those that one `fit` of the same labels gives.
     plain = start("other", refit=True)
     plain.tell(some(24), unasked=True)
@@ -188,7 +195,7 @@ def test_the_encoder_learns_from_a_random_order_of_a_table(start, tiny_bert, tmp
     session = start(learner=learner)
     models = session._core.models
     first = models.taught()[0].y_labeled_[:25]
-    assert len(set(first)) == 3
+    assert len(set(first)) > 2
     assert sorted(models.taught()[0].X_labeled_) == sorted(given[0])
 
 
