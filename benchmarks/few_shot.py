@@ -117,8 +117,10 @@ def names_of(records, data=None):
 
 def make_tables(records, settings):
     """Accuracy by labels of each class, paired tests, and seconds of training."""
-    rows, seconds, ratios = [], [], []
-    for d in settings.data:
+    rows, seconds = [], []
+    whole = copy(settings)
+    whole.data = settings.whole
+    for d in whole.data:
         spent = {}
         for name in names_of(records, d):
             found = [pick(records, d, n, name) for n in settings.labels]
@@ -136,25 +138,44 @@ def make_tables(records, settings):
             seconds.append(
                 [d, name, *("-" if np.isnan(s) else f"{s:.1f}" for s in means)]
             )
-        if "SetFit" in spent:
-            ratios.append(spent["SetFit"] / spent["adapted"])
-    if ratios:
-        means = np.exp(np.nanmean(np.log(ratios), axis=0))
-        seconds.append(
-            ["geometric mean", "SetFit / adapted", *(f"{r:.1f}" for r in means)]
-        )
-    names, whole = names_of(records), copy(settings)
-    whole.data = settings.whole
+    names = names_of(records)
     cells = [(n, names[-1], name) for name in names[:-1] for n in settings.labels]
     head = ["data", "model", *(f"{n} each" for n in settings.labels)]
     return {
         "accuracy": harness.table(head, rows),
         "tests": compare(records, cells, whole),
         "adapted": compare(
-            records, [(n, "adapted", names[-1]) for n in settings.labels], settings
+            records, [(n, "adapted", names[-1]) for n in settings.labels], whole
         ),
         "seconds": harness.table(head, seconds),
+        "others": make_others(records, settings),
     }
+
+
+def make_others(records, settings):
+    """Adapted features and SetFit, run together on the sets that are not in `whole`."""
+    rows, ratios = [], {}
+    for d in settings.data:
+        if d in settings.whole:
+            continue
+        for n, draws in zip(settings.labels, settings.draws[d], strict=True):
+            own = [r for r in records if r["data"] == d and r["labels"] == n]
+            both = [[r for r in own if name in r["scores"]] for name in NAMES[-2:]]
+            if not draws or not all(both):
+                continue
+            scores = [100 * np.mean([*r["scores"].values()]) for r in sum(both, [])]
+            ours, theirs = np.mean(scores[:draws]), np.mean(scores[draws:])
+            seconds = [np.mean([r["processor"] for r in part]) for part in both]
+            ratios.setdefault(n, []).append(seconds[1] / seconds[0])
+            figures = [f"{x:.1f}" for x in (ours, theirs)] + [f"{ours - theirs:+.1f}"]
+            figures += [f"{x:.0f}" for x in seconds] + [f"{ratios[n][-1]:.1f}"]
+            rows.append([d, n, draws, *figures])
+    for n, each in ratios.items():
+        mean = f"{np.exp(np.mean(np.log(each))):.1f}"
+        rows.append(["geometric mean", n, *["-"] * 6, mean])
+    head = ["data", "labels of each class", "draws", "adapted", "SetFit", "difference"]
+    head += ["adapted, seconds", "SetFit, seconds", "SetFit / adapted"]
+    return harness.table(head, rows)
 
 
 def draw_picture(records, settings):
@@ -176,7 +197,7 @@ def check(records, settings, tables):
     assert len(scores) == 5 * len(records) / 2
     assert min(scores) >= 0
     assert max(scores) <= 1
-    assert [len(lines) for lines in tables.values()] == [7, 6, 3, 4], tables
+    assert [len(lines) for lines in tables.values()] == [7, 6, 3, 4, 2], tables
 
 
 def main():
