@@ -1,7 +1,8 @@
 """A process that adapts encoders for another one and leaves the results in a cache.
 
 It reads a line of JSON from its standard input, and ends when that input ends, so that
-it does not outlive the process that waits for it. It writes a line for each result.
+it does not outlive the process that waits for it. The last line that it writes is
+"done" or an error.
 """
 
 import json
@@ -18,6 +19,15 @@ def main():
     lower_priority()
     task = json.loads(sys.stdin.readline())
     start_daemon(_follow_parent)
+    try:
+        answer = _adapt(task)
+    except Exception as exc:  # shown by the session
+        answer = f"{type(exc).__name__}: {exc}".replace("\n", " ")
+    sys.stdout.write(f"\n{answer}\n")
+    sys.stdout.flush()
+
+
+def _adapt(task):
     trained = []
     for params, texts, labels, weights in task["encoders"]:
         features = AdaptedFeatures(**params, verbose=0)
@@ -25,8 +35,7 @@ def main():
     if task["texts"]:
         trained[0].transform(_read(task["texts"]))
     is_done = all(map(is_kept, trained))
-    sys.stdout.write("done" if is_done else "its results could not be written")
-    sys.stdout.flush()
+    return "done" if is_done else "its results could not be written"
 
 
 def _read(texts):

@@ -9,10 +9,11 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import sklearn
 
 from .._utils._containers import as_texts
 from .._utils._pipelines import find_adaptations, with_adapted
-from .._utils._repeatable import start_in_background
+from .._utils._repeatable import start_daemon
 
 _MOST_TEXTS = 20_000  # of a pool whose features are computed again
 _CODE = "from skactive.bert._adapt_process import main; main()"
@@ -102,16 +103,17 @@ class Adapter:
                 text=True,
                 encoding="utf-8",
             )
-        start_in_background(lambda: self._follow(process, task, n, key))
+        # A daemon: Python can exit while it waits, and the process then ends, too.
+        start_daemon(self._follow, process, task, n, key, sklearn.get_config())
 
-    def _follow(self, process, task, n, key):
+    def _follow(self, process, task, n, key, config):
         """Wait for a process, and note what it has done."""
         try:
             process.stdin.write(task + "\n")
             process.stdin.flush()
-            answer = process.stdout.read()
-        except OSError as exc:  # it was killed, or has no memory
-            answer = str(exc)
+            answer = (process.stdout.read().splitlines() or ["its process ended"])[-1]
+        except OSError as exc:  # it was killed
+            answer = f"{type(exc).__name__}: {exc}"
         finally:
             process.kill()
             process.wait()
@@ -120,12 +122,13 @@ class Adapter:
         with self._lock:
             self._process = None
             if answer == "done":
-                self._ready[key] = n
+                self._ready[key], self.error = n, None
             elif not self._stopped:
                 self._failed.add(key)
-                self.error = answer or "its process ended"
+                self.error = answer
         if not self._stopped:
-            self.changed()
+            with sklearn.config_context(**config):  # the training has it
+                self.changed()
 
 
 def _list_encoders(learner, estimator):

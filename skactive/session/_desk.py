@@ -840,8 +840,8 @@ class Desk:
 
     def _find_error(self):
         """Return why features, the last training or the last query failed, or None."""
-        if (exc := self._models.encoding_error) is not None:
-            return f"no features of some texts: {type(exc).__name__}: {exc}"
+        if (why := self._models.encoder_error) is not None:
+            return why
         message, learner = self._error
         is_now = learner is self._models.newest().learner
         return (self._failures or [message if is_now else None])[-1]

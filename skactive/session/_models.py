@@ -198,9 +198,12 @@ class Models:
         return self._adapter is not None and self._adapter.busy
 
     @property
-    def adaptation_error(self):
-        """Why the encoder did not learn from the labels, str or None."""
-        return self._adapter and self._adapter.error
+    def encoder_error(self):
+        """Why texts lack features, or the encoder did not learn; str or None."""
+        if (exc := self.encoding_error) is not None:
+            return f"no features of some texts: {type(exc).__name__}: {exc}"
+        why = self._adapter and self._adapter.error
+        return why and f"the encoder did not learn from the labels: {why}"
 
     @property
     def encoded(self):

@@ -1,5 +1,8 @@
 """Encoders that learn from the labels of a session, in a process of their own."""
 
+import re
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -60,7 +63,7 @@ def wait_for(session, n, seconds=300):
         and models.newest().seq == session._state.labels_seq
         and not models.training
     ):
-        assert time.monotonic() < end, (models.newest(), models.adaptation_error)
+        assert time.monotonic() < end, (models.newest(), models.encoder_error)
         time.sleep(0.02)
     return models.newest().learner
 
@@ -149,7 +152,7 @@ def test_a_killed_process_costs_the_adaptation_only(start):
     while adapter.busy:
         time.sleep(0.01)
     assert learner.estimator_.weights_ == {"frozen": 1.0}
-    assert session._core.models.adaptation_error
+    assert session._core.models.encoder_error
     assert len(session.ask(2).ids) == 2
 
 
@@ -241,3 +244,43 @@ def test_estimates_use_the_folds_of_the_mixture_and_train_no_encoder(
     session.suspicious()
     assert session.estimate().n_labels == 40
     assert session.quality().accuracy.n_labels > 10
+
+
+def test_an_error_of_the_process_is_said_and_the_frozen_part_goes_on(
+    start, monkeypatch
+):
+    describe = _adaptation._list_encoders
+
+    def spoil(*args):
+        return [[{**params, "lr": -1}, *rest] for params, *rest in describe(*args)]
+
+    monkeypatch.setattr(_adaptation, "_list_encoders", spoil)
+    session = start()
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    wait_for(session, 0)
+    models = session._core.models
+    while models.adapting:
+        time.sleep(0.02)
+    assert re.search("did not learn .*'lr' parameter", models.encoder_error)
+
+
+@pytest.mark.slow
+def test_python_exits_at_once_while_an_encoder_learns(tiny_bert, tmp_path):
+    script = f"""if True:
+        import time
+        from skactive import LabelingSession
+        from tests.session.test_adaptation import TEXTS, make, some
+
+        learner, folder = make({str(tiny_bert)!r}), {str(tmp_path / "own")!r}
+        session = LabelingSession(learner, TEXTS, folder, refit="background")
+        session.tell(some(30), unasked=True)
+        session.ask(1)
+        while not session._core.models.adapting:
+            time.sleep(0.01)
+        print(time.time(), flush=True)
+    """
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert time.time() - float(done.stdout) < 20, done.stderr
+    assert done.returncode == 0
