@@ -13,6 +13,8 @@ all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 - descriptions: ClassDescriptions with the texts of descriptions.json, which were
   written once and not tuned; it predicts from 0 labels on
 - shuffled: the same texts, assigned to other classes at random
+- adapted: make_text_classifier(adapt=True), whose encoder learns from the first 25, 50,
+  100, ... labels, with --strategy; "random" is the same with random labels
 - final: make_final_classifier on the first labels of "strategy" (--final-seeds of the
   seeds), and its two members, "loop" and "fine-tuned"
 
@@ -27,7 +29,7 @@ and picture are made from such a file, and with --figures the picture alone.
 
 Options:
     --data NAME...
-    --changes {baseline,head,pool,start,strategy,descriptions,shuffled,final}...
+    --changes NAME...        by default all
     --start embedding_kmeans
     --strategy uherding
     --most 500               labels of a run
@@ -75,6 +77,7 @@ DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news", "banking7
 DATA += ["imdb", "tweet_offensive", "cap_sotu", "manifesto_military"]
 RANDOM = ("baseline", "head", "pool")
 CHANGES = (*RANDOM, "start", "strategy", "descriptions", "shuffled")
+ADAPTED = ("adapted", "random")
 FINAL = ("final", "loop", "fine-tuned")
 SCORED = (0, 10, 25, 50, 100, 200, 500)
 COUNTS = (0, 10, 25, 50, 75, 100, 150, 200, 300, 400, 500)
@@ -90,6 +93,8 @@ PAIRS = {
     "strategy": "pool",
     "descriptions": "strategy",
     "shuffled": "strategy",
+    "adapted": "strategy",
+    "random": "pool",
     "final": "loop",
     "fine-tuned": "loop",
 }
@@ -145,14 +150,18 @@ def describe(name, classes, seed=None):
 def make_learner(change, name, classes, seed, args):
     """Return the learner of a change, for features, or for texts with descriptions."""
     strategy, cold_start = "random", "random"
-    if change not in RANDOM:
+    if change not in (*RANDOM, "random"):
         cold_start = args.start
-    if change not in (*RANDOM, "start"):
+    if change not in (*RANDOM, "random", "start"):
         strategy = args.strategy
     if change == "baseline":
         model = LogisticRegression()
     elif change == "head":
         model = FewLabelClassifier()
+    elif change in ADAPTED:
+        model = make_pipeline(name, args, adapt=True)
+        if args.smoke:
+            model.set_params(adapted__adaptedfeatures__n_steps=1)
     elif change in ("descriptions", "shuffled"):
         about = describe(name, classes, seed if change == "shuffled" else None)
         model = ClassDescriptions(make_pipeline(name, args), about)
@@ -161,18 +170,19 @@ def make_learner(change, name, classes, seed, args):
     return ActiveLearner(model, strategy, cold_start=cold_start, random_state=seed)
 
 
-def make_pipeline(name, args):
+def make_pipeline(name, args, adapt=False):
     """Return the recommended classifier, with a cache of the features."""
-    cache = "memory" if args.smoke else str(args.out / "features")
-    return make_text_classifier(
-        get_model_path(), max_length=max_length(name), cache=cache
-    )
+    in_memory = args.smoke or adapt  # each run adapts to labels of its own
+    options = {"cache": "memory" if in_memory else str(args.out / "features")}
+    options["max_length"] = max_length(name)
+    return make_text_classifier(get_model_path(), adapt=adapt, **options)
 
 
 def play(name, data, change, seed, args):
     """Run the loop of a change; the record of a run."""
     described = change in ("descriptions", "shuffled")
-    kind = "raw" if change == "baseline" else "texts" if described else "unit"
+    reads = described or change in ADAPTED
+    kind = "raw" if change == "baseline" else "texts" if reads else "unit"
     X, y, X_test, y_test = data[kind]
     rows = draw(len(X), seed)
     X, y = X[rows], y[rows]
@@ -265,9 +275,10 @@ def encode(name, args):
 def run(name, args):
     """Records of all runs of a data set, those that are missing run now."""
     records = harness.Records(args.out and args.out / f"{name}.jsonl")
-    jobs = [(c, s) for s in range(args.seeds) for c in args.changes if c != "final"]
+    changes = args.changes or [*CHANGES, *ADAPTED, "final"]
+    jobs = [(c, s) for s in range(args.seeds) for c in changes if c != "final"]
     jobs = records.missing(jobs, "change", "seed")
-    last = [("final", s) for s in range(args.final_seeds) if "final" in args.changes]
+    last = [("final", s) for s in range(args.final_seeds) if "final" in changes]
     last = records.missing(last, "change", "seed")
     if not jobs and not last:
         return records
@@ -380,7 +391,11 @@ def report_means(by_data, metric):
 
 def report(records):
     """The table of a data set: the means of the metrics."""
-    found = [c for c in (*CHANGES, *FINAL) if any(r["change"] == c for r in records)]
+    found = [
+        c
+        for c in (*CHANGES, *ADAPTED, *FINAL)
+        if any(r["change"] == c for r in records)
+    ]
     counts = sorted({n for change in found for n in counts_of(records, change)})
     rows = []
     for change in found:
@@ -396,7 +411,8 @@ def report(records):
 
 def as_runs(records):
     """The records as runs, for skactive.analysis."""
-    order, runs = [c for c in CHANGES if c != "shuffled"] + ["final"], []
+    order, runs = [*CHANGES, *ADAPTED, "final"], []
+    order.remove("shuffled")
     own = [record for record in records if record["change"] in order]
     for record in sorted(own, key=lambda r: order.index(r["change"])):
         counts, accuracy, *_ = zip(*(r for r in record["rounds"] if r[0]), strict=True)
