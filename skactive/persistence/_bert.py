@@ -105,12 +105,18 @@ def _model_at(where):
 
 
 def _copy_once(opened, argument, writer, files=()):
-    """Copy an encoder unless an equal one was copied; return its folder."""
+    """Copy an encoder unless an equal one was copied; return its folder.
+
+    Without `files`, one that was copied with files will do.
+    """
     from .._encoders._pretrained import digest_file
 
     files = dict(files)
     contents = [[name, digest_file(path)] for name, path in sorted(files.items())]
     key = opened.digest, opened.tokenizer_digest, json.dumps(contents)
+    equal = [each for each in writer.encoders if each[:2] == key[:2]]
+    if not files and equal:
+        return writer.encoders[equal[0]]
     if key not in writer.encoders:
         name = _write_pretrained(opened, argument, writer, files, key[2])
         writer.encoders[key] = name

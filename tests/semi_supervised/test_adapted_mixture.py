@@ -1,5 +1,8 @@
 """The recommended classifier whose encoder learns."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,6 +20,9 @@ WORDS = ["film", "match", "stocks", "team", "game", "minute", "friday", "long", 
 FIRST = ["the joy of a", "a dull slow", "an even", "no naïve", "again in the", "a"]
 TEXTS = [f"{first} {word}" for word in WORDS for first in FIRST]
 LABELS = np.array(["weather", "sport", "money"])[np.arange(len(TEXTS)) % 3]
+
+
+_MODELS = "sentence_transformers.models"
 
 
 def make(model, adapt=True, **params):
@@ -151,3 +157,24 @@ def test_without_a_part_that_has_learned_all_are_kept(tiny_bert):
     model = make(tiny_bert)
     model.set_params(parts=model.parts[1:]).fit(TEXTS[:12], LABELS[:12])
     assert model.weights_ == {"adapted": 1.0}
+
+
+def test_a_bundle_has_its_encoder_once(tiny_bert, tmp_path):
+    folder = tmp_path / "sentences"
+    shutil.copytree(tiny_bert, folder)
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    modules = [("Transformer", ""), ("Pooling", "1_Pooling")]
+    listed = [
+        {"idx": i, "name": str(i), "path": path, "type": f"{_MODELS}.{name}"}
+        for i, (name, path) in enumerate(modules)
+    ]
+    (folder / "modules.json").write_text(json.dumps(listed))
+    model = make(folder).fit(TEXTS[:30], LABELS[:30])
+    skactive.save(model, tmp_path / "model", bundle=True)
+    assert len(list((tmp_path / "model" / "pretrained").rglob("*.safetensors"))) == 1
+    expected = model.predict_proba(TEXTS)
+    shutil.rmtree(folder)
+    found = skactive.load(tmp_path / "model")
+    assert_allclose(found.predict_proba(TEXTS), expected)
