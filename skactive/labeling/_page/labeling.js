@@ -630,7 +630,7 @@ class Labeling {
     ui.estimate.textContent = state.estimate;
     const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
     ui.facts.textContent = [
-      model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.adapted ? `, reads better since ${model.adapted}` : ""}${model.training ? ", training …" : ""}` : model.training ? "a model is trained …" : null,
+      model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.adapted ? `, tuned on ${model.adapted}` : ""}${model.training ? ", training …" : ""}` : model.training ? "a model is trained …" : null,
       model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null, model.error && `training failed: ${model.error}`,
       state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
