@@ -10,7 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from .._utils._containers import take_row, take_rows
 from .._utils._labels import key_of, list_classes, marginals, predict_labels
-from .._utils._pipelines import split_estimator
+from .._utils._pipelines import computes_features, split_estimator
+from ._background import fit_front
 from ._pool import fold
 
 FILTERS = ("flag", "note", "skipped", "unlabeled")
@@ -155,7 +156,11 @@ def _rank(state, model, row, rows, n):
     """Return the n of some rows most similar to an item, pairs of id and cosine."""
     if not len(rows):
         return []
-    front, _ = split_estimator(model.learner.estimator_)
+    learner = model.learner
+    if computes_features(learner.estimator):  # those that no label has changed
+        front = fit_front(learner.estimator, state.pool.X)
+    else:
+        front, _ = split_estimator(learner.estimator_)
     if front is None:
         raise TypeError("the model has no features to compare. It must be a pipeline.")
     features = front.transform(take_rows(state.pool.X, np.concatenate([[row], rows])))
@@ -181,15 +186,23 @@ def predict_proba(model, X):
 def _without_cache(learner):
     """Return a learner that predicts the same, and keeps no features of texts."""
     front, final = split_estimator(learner.estimator_)
-    if front is None or not any(hasattr(step, "cache") for _, step in front.steps):
+    if front is None:
         return learner
-    steps = [(name, copy(step)) for name, step in front.steps]
-    for _, step in steps:
-        if hasattr(step, "cache"):
-            step.set_params(cache=None)
     learner = copy(learner)
-    learner.estimator_ = Pipeline([*steps, ("last", final)])
+    learner.estimator_ = Pipeline([("front", _uncached(front)), ("last", final)])
     return learner
+
+
+def _uncached(step):
+    """Return a copy of a fitted step that keeps no features."""
+    step = copy(step)
+    if hasattr(step, "cache"):
+        step.set_params(cache=None)
+    for name in ("steps", "transformer_list"):
+        if hasattr(step, name):
+            inner = [(key, _uncached(each)) for key, each in getattr(step, name)]
+            setattr(step, name, inner)
+    return step
 
 
 def _weigh_words(model, text, target):

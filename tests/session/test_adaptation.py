@@ -10,9 +10,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skactive import ActiveLearner, LabelingSession, make_text_classifier
+from skactive.annotators import ColumnAnnotator
 from skactive.bert import clear_cache
 from skactive.bert._adapted import ContrastiveEncoder
-from skactive.session import _adaptation
+from skactive.session import Desk, _adaptation
 from skactive.session._evidence import hold_out
 
 WORDS = ["film", "match", "stocks", "team", "game", "minute", "friday", "long", "joy"]
@@ -284,3 +285,30 @@ def test_python_exits_at_once_while_an_encoder_learns(tiny_bert, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert time.time() - float(done.stdout) < 20, done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.slow
+def test_what_a_person_looks_at_with_an_encoder_that_has_learned(start, tmp_path):
+    session = start(encode="background", classes=["weather", "sport", "money", "art"])
+    truth = [str(LABELS[id]) for id in range(54)]
+    session.annotate(ColumnAnnotator(TEXTS, truth, name="machine"))
+    with Desk(session) as desk:
+        assert len(desk.next("tab")) == 2  # the cold start
+        session.tell(some(30), unasked=True)
+        session.ask(1)
+        learner = wait_for(session, 25)
+        assert desk.next("tab")[0]["prediction"]
+        assert desk.state()["model"]["adapted"] == 25
+        # Alike compares what no label has changed.
+        frozen = learner.estimator_.parts_["frozen"][0].transform(TEXTS)
+        expected = np.argsort(-(frozen @ frozen[45]), kind="stable")
+        alike = [item["id"] for item in desk.similar(45, 3)["items"]]
+        assert [id for id in expected if id in alike] == alike
+        assert desk.search("stocks")["items"]
+        assert desk.more("sport")["items"]
+        kept = sorted((tmp_path / "session" / "adapted").rglob("*.npy"))
+        assert desk.explain(45)["words"]
+        assert sorted((tmp_path / "session" / "adapted").rglob("*.npy")) == kept
+        while desk.check()["computing"]:
+            time.sleep(0.02)
+        assert not desk.state()["model"]["error"]
