@@ -84,7 +84,9 @@ class _Gate:
     """Count the threads inside: the first sets the limit, the last removes it.
 
     The number of BLAS threads is a setting of the process. If each thread restored it,
-    one that came second would restore the limit of the first for good.
+    one that came second would restore the limit of the first for good. Another library
+    that does so, such as the k-means of scikit-learn in another thread, can raise the
+    number meanwhile, so each thread that comes in lowers it again.
     """
 
     def __init__(self):
@@ -96,8 +98,11 @@ class _Gate:
         with self.lock:
             if self.n_inside == 0:
                 if self.controller is None:  # looking for libraries takes a while
-                    self.controller = ThreadpoolController()
-                self.limiter = self.controller.limit(limits=1, user_api="blas")
+                    self.controller = ThreadpoolController().select(user_api="blas")
+                self.limiter = self.controller.limit(limits=1)
+            for library in self.controller.lib_controllers:
+                if library.num_threads != 1:
+                    library.set_num_threads(1)
             self.n_inside += 1
 
     def leave(self):

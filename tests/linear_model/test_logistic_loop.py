@@ -146,6 +146,19 @@ def test_the_limit_of_threads_ends_with_the_last_inside():
             assert blas_threads() == {2}
 
 
+def test_a_limit_that_another_library_has_lifted_is_set_again():
+    with threadpool_limits(limits=2, user_api="blas"):
+        outer, inner = one_blas_thread(), one_blas_thread()
+        theirs = threadpool_limits(limits=1, user_api="blas")
+        outer.__enter__()
+        theirs.restore_original_limits()  # in another thread
+        assert blas_threads() == {2}
+        inner.__enter__()
+        assert blas_threads() == {1}
+        inner.__exit__(None, None, None)
+        outer.__exit__(None, None, None)
+
+
 @pytest.mark.parametrize("n", [50, 3000])
 def test_a_learner_trains_with_one_thread_of_blas(n):
     seen = []
