@@ -191,7 +191,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         people = n
         if n_labeled is not None:
             people = check_count("n_labeled", n_labeled, least=0, most=n)
-        self._used = used = np.flatnonzero(weight)
+        used = np.flatnonzero(weight)
         if len(used) < n:
             X, labels, weight = take_rows(X, used), labels[used], weight[used]
             people = int(np.searchsorted(used, people))
@@ -207,6 +207,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
             if all(step.n_adapted_ for _, step in _adapted_steps(model))
         } or fitted
         proba, held = self._hold_out(rows, codes, X_unlabeled, people)
+        self._folds = [(used[test], models) for test, models in self._folds]
         self.n_held_out_ = len(held)
         likelihood = proba[:, np.arange(len(held)), codes[held]].T
         shares = mixture_weights(likelihood, weight[held], self.prior)
@@ -276,7 +277,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
                 n_people = int(np.sum(train < people))
                 models[name] = self._train(name, part, pool, n_people, adapted)
                 proba[i, counted] = self._predict(models[name], take_rows(X, counted))
-            self._folds.append((self._used[test], models))
+            self._folds.append((test, models))
         held = np.flatnonzero(is_held)
         return proba[:, held], held
 
@@ -299,7 +300,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
 
     def __getstate__(self):
         state = super().__getstate__()
-        return {k: v for k, v in state.items() if k not in ("_folds", "_used")}
+        return {k: v for k, v in state.items() if k != "_folds"}
 
     def __skactive_adaptations__(self, X, y, sample_weight=None, n_labeled=None):
         """Yield the encoders that `fit` trains, each with the rows that it learns from.

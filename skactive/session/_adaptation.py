@@ -69,7 +69,7 @@ class Adapter:
                 break
         else:
             m = None if any(before) else 0
-        if m != n and key not in self._failed:
+        if m != n and key not in self._failed and not self.busy:
             self._start(n, key, wanted, pool)
         return 0 if m is None and not self.busy else m
 

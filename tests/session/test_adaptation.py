@@ -73,6 +73,16 @@ def adapted_features(learner):
     return learner.estimator_.parts_["adapted"][0].transform(TEXTS)
 
 
+def begin_to_adapt(session):
+    """Return the adapter of a session, whose process is under way."""
+    adapter = session._core.models._adapter
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    while adapter._process is None:
+        time.sleep(0.01)
+    return adapter
+
+
 def events(session, kind):
     return [event for event in session._state.events if event["event"] == kind]
 
@@ -143,11 +153,7 @@ def test_after_a_correction_the_model_before_stays_until_the_next(start):
 @pytest.mark.slow
 def test_a_killed_process_costs_the_adaptation_only(start):
     session = start()
-    adapter = session._core.models._adapter
-    session.tell(some(30), unasked=True)
-    session.ask(1)
-    while adapter._process is None:
-        time.sleep(0.01)
+    adapter = begin_to_adapt(session)
     adapter._process.kill()
     learner = wait_for(session, 0)
     while adapter.busy:
@@ -159,24 +165,16 @@ def test_a_killed_process_costs_the_adaptation_only(start):
 
 def test_a_closed_session_ends_its_process(start):
     session = start()
-    adapter = session._core.models._adapter
-    session.tell(some(30), unasked=True)
-    session.ask(1)
-    while adapter._process is None:
-        time.sleep(0.01)
+    adapter = begin_to_adapt(session)
     process = adapter._process
     session.close()
-    process.wait(2)
+    assert process.wait(2) != 0
 
 
 @pytest.mark.slow
 def test_a_process_ends_with_the_one_that_waits_for_it(start, monkeypatch):
     session = start()
-    adapter = session._core.models._adapter
-    session.tell(some(30), unasked=True)
-    session.ask(1)
-    while adapter._process is None:
-        time.sleep(0.01)
+    adapter = begin_to_adapt(session)
     process = adapter._process
     process.stdin.close()  # as when this process is killed
     assert process.wait(60) != 0
