@@ -97,11 +97,8 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
         if folds:
             is_held = np.ones(len(y), dtype=bool) if held is None else np.asarray(held)
             for rows, model in folds:
-                yield (
-                    1 - len(rows) / len(y),
-                    rows[is_held[rows]],
-                    partial(_predict, model, classes),
-                )
+                predict = partial(_predict, model, classes)
+                yield 1 - len(rows) / len(y), rows[is_held[rows]], predict
             return
         folds = _assign(codes, held, seed)
         for fold in range(folds.max() + 1):
@@ -112,7 +109,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     rest_codes, shares, rest_proba = [], [], proba[:0]
     with one_blas_thread():
         whole = None
-        if X_sample is not None or _has_own_folds(estimator):
+        if _has_own_folds(estimator):
             whole = seeded_clone(estimator, np.random.default_rng(seed))
             whole = fit_last(whole, X, y, unlabeled)
         for share, test, predict in split(whole):
@@ -121,7 +118,10 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
             if X_sample is not None:
                 rest_codes.append(predict(X_sample).argmax(axis=1))
         if X_sample is not None:
-            rest_proba = _predict(whole, classes, X_sample)
+            if whole is None:
+                rest_proba = learn(np.arange(len(y)))(X_sample)
+            else:
+                rest_proba = _predict(whole, classes, X_sample)
     return OutOfFold(
         classes, codes, proba, rest_proba, np.array(rest_codes), np.array(shares)
     )

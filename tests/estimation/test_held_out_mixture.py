@@ -45,3 +45,8 @@ def test_a_single_part_is_held_out_as_it_would_be_alone():
     found = out_of_fold(model, X[:60], Y[:60])
     alone = out_of_fold(LogisticRegression(), X[:60], Y[:60])
     assert_allclose(found.proba, alone.proba)
+
+
+def test_one_class_is_predicted_for_all():
+    found = out_of_fold(LogisticRegression(), X[:6], np.zeros(6), X[6:])
+    assert_array_equal(found.rest_proba, np.ones((84, 1)))
