@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from concurrent.futures import wait
 
 import numpy as np
 import pytest
@@ -84,6 +85,7 @@ def label(desk, blind):
 
     for _ in range(4):
         items = desk.next("tab")
+        wait(desk._jobs.values())  # what is asked for meanwhile has a number as well
         for item in items:
             id = item["id"]
             truth = "yes" if "good" in item["text"].casefold() else "no"
