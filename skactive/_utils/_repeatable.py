@@ -159,8 +159,11 @@ def start_in_background(work):
 
     def stop():
         while thread.is_alive():
-            interrupt(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
-            thread.join(1)  # once more if something caught it
+            # A thread that starts has the number of its parent, and would end instead.
+            starts = any(each.ident is None for each in threading.enumerate())
+            if not starts:
+                interrupt(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+            thread.join(0.01 if starts else 1)  # once more if something caught it
 
     interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
     thread = threading.Thread(target=run, args=(sklearn.get_config(),), daemon=True)

@@ -1,6 +1,7 @@
 """Priorities of threads."""
 
 import os
+import subprocess
 import sys
 import threading
 
@@ -102,3 +103,23 @@ def test_the_steps_of_training_give_way(monkeypatch):
     inverse = np.eye(2) / 2
     bfgs(lambda x: x - 1, np.zeros(2), inverse, lambda x, g: abs(g).max() < 0.1)
     assert calls
+
+
+@pytest.mark.slow
+def test_python_exits_while_threads_in_the_background_start_others():
+    script = """if True:
+        import threading
+        from skactive._utils._repeatable import start_in_background
+
+        def work():
+            while True:
+                inner = threading.Thread(target=int, daemon=True)
+                inner.start()
+                inner.join()
+
+        for _ in range(20):
+            start_in_background(work)
+    """
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, stderr=subprocess.PIPE, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
