@@ -114,6 +114,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     {'line': 0.99, 'any': 0.01}
     """
 
+    _of_features = False  # True for what `__skactive_split__` returns
     __metadata_request__fit = {"X_unlabeled": True, "n_labeled": True}
     _parameter_constraints = {
         "parts": [list],
@@ -413,10 +414,10 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         if not hasattr(self, "parts_"):
             return split_estimator(self.parts[0][1])
         pairs = {name: split_estimator(part) for name, part in self.parts_.items()}
-        if any(front is None for front, _ in pairs.values()):
+        if self._of_features or any(front is None for front, _ in pairs.values()):
             return None, self
         mixture, start = copy(self), 0
-        mixture.parts_ = {}
+        mixture.parts_, mixture._of_features = {}, True
         for name, (front, final) in pairs.items():
             stop = start + len(front[-1].get_feature_names_out())
             columns = {"start": start, "stop": stop}

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import is_regressor
+from sklearn.pipeline import FeatureUnion
 
 from .._math import _scores
 from .._utils._chunks import LARGE, LazyRows, chunk_size, concatenate_chunks, float_rows
@@ -216,8 +217,8 @@ def check_joint_draws(final, name):
 
 def surprisal(model, items, random_state):
     """Return the surprisal (n, l) from the first step that has it."""
-    front, final = split_estimator(model)
-    for _, step in [] if front is None else front.steps:
+    *steps, final = _steps(model)
+    for step in steps:
         if hasattr(step, "surprisal"):
             return step.surprisal(items, random_state=random_state)
         items = step.transform(items)
@@ -450,8 +451,18 @@ def _suggest(*, y_labeled, model, **arguments):
 
 
 def _steps(model):
+    """Return the steps of a model; of a union of features, those of its first part."""
     front, final = split_estimator(model)
-    return [*([] if front is None else front.named_steps.values()), final]
+    return [*_front_steps(front), final]
+
+
+def _front_steps(front):
+    steps = []
+    for _, step in getattr(front, "steps", ()):
+        if isinstance(step, FeatureUnion):
+            step = step.transformer_list[0][1]
+        steps += _front_steps(step) or [step]
+    return steps
 
 
 def _describe(final):

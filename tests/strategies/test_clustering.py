@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
@@ -119,6 +121,18 @@ def test_alps_by_the_oracle_of_hand_made_surprisal():
     assert ask(ALPS(), surprisal, 3)[2] in (8, 9)
     scaled = surprisal * np.array([[3.0], [0.1]] * 5)
     assert_array_equal(ask(ALPS(), scaled, 3)[:2], [1, 5])
+
+
+def test_surprisal_is_that_of_the_first_part_of_features_side_by_side():
+    class Reader(FunctionTransformer):
+        def surprisal(self, X, random_state=None):
+            return X * self.func(2)
+
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    first, second = Reader(np.negative), Reader(np.square)
+    union = FeatureUnion([("a", make_pipeline(first)), ("b", second)])
+    model = make_pipeline(FunctionTransformer(), union, Given()).fit(X, X[:, 0] > 0)
+    assert_array_equal(make_view(X, ALPS(), model=model).surprisal, X * -2)
 
 
 def test_alps_by_the_oracle_of_its_clusters_fills_up_with_the_next_nearest():
