@@ -39,7 +39,7 @@ def play(name, data, way, seed, args):
     X, y, X_test, y_test = data["texts" if described else "unit"]
     rows = draw(len(X), seed)
     X, y = X[rows], y[rows]
-    model = make_text_classifier()[-1]
+    model = make_text_classifier(adapt=False)[-1]
     if described:
         about = describe(name, data["classes"])
         model = ClassDescriptions(make_pipeline(name, args), about)

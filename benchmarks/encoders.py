@@ -317,7 +317,7 @@ def score(data, features, seed, counts):
     rows, rows_test = features
     order, rounds = np.random.default_rng([seed, 9]).permutation(len(y)), []
     for n in counts:
-        model = make_text_classifier()[-1]
+        model = make_text_classifier(adapt=False)[-1]
         model.fit(rows[order[:n]], y[order[:n]], X_unlabeled=rows[order[n:]])
         rounds.append([n, round(float((model.predict(rows_test) == y_test).mean()), 4)])
     return rounds

@@ -79,7 +79,7 @@ def make_model(kind, encoder):
     tuned = {"max_length": 64, "random_state": 0, "verbose": 0}
     if kind == "fine-tuned":
         return make_fine_tuned_classifier(encoder, **tuned)
-    model = make_text_classifier(encoder, kind == "several", **OPTIONS)
+    model = make_text_classifier(encoder, kind == "several", False, **OPTIONS)
     return make_final_classifier(model, encoder, **tuned) if kind == "final" else model
 
 

@@ -68,6 +68,7 @@ def make_loop(settings, X):
     """The model of the loop, with the features of X in its cache."""
     loop = make_text_classifier(
         settings.model,
+        adapt=False,
         max_length=settings.sizes["max_length"],
         cache=str(settings.out / "features"),
     )

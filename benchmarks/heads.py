@@ -47,7 +47,9 @@ def measure(k, args):
     X, y = draw(args.labels + 25 + args.pool, k, rng)
     labeled, more = slice(args.labels), slice(args.labels, args.labels + 25)
     pool = X[args.labels + 25 :]
-    first = ActiveLearner(make_text_classifier()[-1], batch_size=25, random_state=0)
+    first = ActiveLearner(
+        make_text_classifier(adapt=False)[-1], batch_size=25, random_state=0
+    )
     first.fit(X[labeled], y[labeled], X_unlabeled=pool)
 
     def play():
@@ -61,7 +63,7 @@ def measure(k, args):
         "LogisticRegression": (LogisticRegression(), {}),
         "FewLabelClassifier": (FewLabelClassifier(random_state=0), {}),
         "make_text_classifier": (
-            make_text_classifier()[-1].set_params(random_state=0),
+            make_text_classifier(adapt=False)[-1].set_params(random_state=0),
             {"X_unlabeled": pool},
         ),
     }

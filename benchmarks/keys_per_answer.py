@@ -70,7 +70,7 @@ def label(texts, truth, names, n, seed, describe):
     from skactive import ActiveLearner, ClassDescriptions, make_text_classifier
     from skactive.semi_supervised import packaged_model
 
-    estimator = make_text_classifier(packaged_model())
+    estimator = make_text_classifier(packaged_model(), adapt=False)
     if describe:
         estimator = ClassDescriptions(estimator, dict.fromkeys(names, ""))
     learner = ActiveLearner(estimator, batch_size=5, random_state=seed)

@@ -166,7 +166,7 @@ def make_learner(change, name, classes, seed, args):
         about = describe(name, classes, seed if change == "shuffled" else None)
         model = ClassDescriptions(make_pipeline(name, args), about)
     else:
-        model = make_text_classifier()[-1]
+        model = make_text_classifier(adapt=False)[-1]
     return ActiveLearner(model, strategy, cold_start=cold_start, random_state=seed)
 
 

@@ -110,7 +110,9 @@ def train(name, args):
             for machine, labels in {"": None, **machines}.items():
                 texts = None if labels is None else group(X[order], labels[order])
                 model = ClassDescriptions(
-                    make_text_classifier(minilm(), max_length=args.max_length),
+                    make_text_classifier(
+                        minilm(), adapt=False, max_length=args.max_length
+                    ),
                     classes,
                     machine_texts=texts,
                     random_state=seed,

@@ -65,7 +65,7 @@ def fit_head(head, X, y, X_pool, seed):
         return LogisticRegression(C=10, max_iter=1000).fit(X, y)
     if head == "FewLabelClassifier":
         return FewLabelClassifier(random_state=seed).fit(X, y)
-    model = make_text_classifier()[-1].set_params(random_state=seed)
+    model = make_text_classifier(adapt=False)[-1].set_params(random_state=seed)
     return model.fit(X, y, X_unlabeled=X_pool)
 
 

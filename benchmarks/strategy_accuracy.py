@@ -69,7 +69,7 @@ def play(name, data, strategy, seed, args):
     most = min(args.most * (4 if name in LONG else 1), len(X) // 2)
     counts = [n for n in SCORED if n <= most]
     is_plain = args.model == "plain"
-    model = LogisticRegression() if is_plain else make_text_classifier()[-1]
+    model = LogisticRegression() if is_plain else make_text_classifier(adapt=False)[-1]
     learner = ActiveLearner(model, strategy, cold_start="random", random_state=seed)
     unlabeled = np.ones(len(X), dtype=bool)
     first = np.random.default_rng([seed, 33]).permutation(len(X))[: counts[0]]

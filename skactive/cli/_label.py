@@ -26,9 +26,12 @@ def run_label(terminal, port, no_browser, **options):
         sys.setswitchinterval(before)
 
 
-def make_project(*, classes_file=None, no_fine_tuning=False, show=None, **options):
+def make_project(
+    *, classes_file=None, no_adapt=False, no_fine_tuning=False, show=None, **options
+):
     """Return the project of the options of the command."""
     options["show"] = [x for part in show or () for x in part.split(",") if x]
+    options["adapt"] = options.get("adapt") or (False if no_adapt else None)
     options |= {name: one_or_several(options[name]) for name in ("text", "label")}
     project = Project(fine_tuning=not no_fine_tuning, **options).recall()
     if classes_file is not None:
@@ -85,5 +88,6 @@ def name_command(project, terminal=False):
         words.append(f"--{name.replace('_', '-')}")
         if value is not True:
             words += map(str, value if isinstance(value, list) else [value])
+    words += ["--no-adapt"] * (project.adapt is False)
     words += ["--no-fine-tuning"] * (not project.fine_tuning)
     return shlex.join(words + ["--terminal"] * terminal)

@@ -130,8 +130,9 @@ def _make_estimator(classifier, target, model, options):
     if target == "regression":
         features = BertFeatures(model, **options)
         return make_pipeline(features, Ridge())
-    if classifier == "few-label":
-        return make_text_classifier(model, target == "multi-label", **options)
+    if classifier != "logistic":
+        adapt = False if classifier == "frozen" else None
+        return make_text_classifier(model, target == "multi-label", adapt, **options)
     last = LogisticRegression()
     if target == "multi-label":
         last = OneVsRestClassifier(last)

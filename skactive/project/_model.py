@@ -25,6 +25,7 @@ from ..semi_supervised import (
     make_text_classifier,
     packaged_model,
 )
+from ..session import read_manifest
 
 LOG = logging.getLogger("skactive.project")
 NEEDED = {
@@ -69,7 +70,8 @@ class Trainer:
         target, settings = self.target, self.settings
         if settings.adapt and target != "single-label":
             raise ValueError(
-                "'adapt' must be False unless each text has one class, got True."
+                "'adapt' must be None or False unless each text has one class, got "
+                "True."
             )
         if settings.features is not None:
             return self._make_head()
@@ -83,8 +85,17 @@ class Trainer:
         options["cache"] = str(self.folder / "features")
         if target == "regression":
             return make_pipeline(BertFeatures(model, **options), Ridge())
-        options["adapt"] = settings.adapt
+        options["adapt"] = self._adapts()
         return make_text_classifier(model, target == "multi-label", **options)
+
+    def _adapts(self):
+        """Whether the encoder learns from the labels; a session stays as it began."""
+        if self.settings.adapt is not None:
+            return self.settings.adapt
+        before = read_manifest(str(self.folder / "session"))
+        if before is not None:
+            return "AdaptedFeatures" in json.dumps(before["learner"])
+        return self.target == "single-label"
 
     def _make_head(self):
         """Return a model over features that are there.

@@ -110,10 +110,11 @@ class Project(ProjectSettings):
         Largest number of tokens per text.
     prompt, dimensions : default=None
         Parameters of :class:`skactive.bert.BertFeatures`.
-    adapt : bool, default=False
+    adapt : bool, default=None
         Whether the encoder learns from the labels during the session, in a process of
-        its own, from 25 labels on; see :func:`skactive.make_text_classifier`. For one
-        class per text.
+        its own, from 25 labels on; see :func:`skactive.make_text_classifier`. None
+        means what the session in the folder began with, and True for a new session of
+        one class per text.
     fine_tuning : bool, default=True
         Whether the last training fine-tunes the encoder, where that pays: from 100
         labels of at most 20 classes, or from 5,000 with several classes per text.

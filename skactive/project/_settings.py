@@ -50,7 +50,7 @@ class ProjectSettings:
     max_length: int = 128
     prompt: str | None = None
     dimensions: int | None = None
-    adapt: bool = False
+    adapt: bool | None = None
     fine_tuning: bool = True
     machine: str | None = None
     machine_model: str | None = None

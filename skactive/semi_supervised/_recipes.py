@@ -45,21 +45,26 @@ _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 def make_text_classifier(
     model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
     multi_label: bool = False,
-    adapt: bool = False,
+    adapt: bool | None = None,
     **options: Any,
-) -> Pipeline | MixtureClassifier:
+) -> MixtureClassifier | Pipeline:
     """Return the recommended text classifier for few labels.
 
-    The pipeline computes features of unit length with a pretrained encoder, which it
-    does not train, by the pooling that the encoder brings (`pooling="auto"` of
-    :class:`skactive.bert.BertFeatures`), or else the mean. It classifies them with a
-    linear model that is chosen by cross-validation on the labels. If it gets unlabeled
-    texts, it learns from them as well, where this helps on held-out labels. An
-    :class:`ActiveLearner` in a :func:`~skactive.simulate` loop or a
-    :class:`~skactive.LabelingSession` gets them from the pool.
+    It mixes two parts, whose weights held-out labels choose:
 
-    For several labels per text, the last step is a logistic regression for each label
-    with a threshold that cross-validation tunes; it does not use unlabeled texts.
+    - "frozen": features of unit length of a pretrained encoder, by the pooling that the
+      encoder brings (`pooling="auto"` of :class:`skactive.bert.BertFeatures`), or else
+      the mean, and a linear model that is chosen by cross-validation on the labels. If
+      it gets unlabeled texts, it learns from them as well, where this helps on held-out
+      labels. An :class:`ActiveLearner` in a :func:`~skactive.simulate` loop or a
+      :class:`~skactive.LabelingSession` gets them from the pool.
+    - "adapted": :class:`skactive.bert.AdaptedFeatures` with `refit="doubling"`, whose
+      encoder learns from the labels, and a logistic regression. It is there from 25
+      labels on.
+
+    For several labels per text, it is a pipeline of features of the frozen encoder and
+    a logistic regression for each label with a threshold that cross-validation tunes;
+    it does not use unlabeled texts.
 
     Parameters
     ----------
@@ -67,43 +72,46 @@ def make_text_classifier(
         The encoder: a name on the hub or a local folder.
     multi_label : bool, default=False
         Whether `y` will be an indicator matrix, (n, k) of 0 and 1.
-    adapt : bool, default=False
-        Whether the encoder learns from the labels, too: a second part is a logistic
-        regression on :class:`skactive.bert.AdaptedFeatures` with `refit="doubling"`,
-        and held-out labels choose the weights of both parts. Training takes a minute
-        with 25, 50, 100, ... labels. Not with `multi_label`.
+    adapt : bool or None, default=None
+        Whether the encoder learns from the labels. With 25, 50, 100, ... labels, a
+        training then takes about a minute on a processor; the others take seconds.
+        False returns the pipeline of the part "frozen". None means True, unless
+        `multi_label` is True.
     **options : dict
         Other parameters of :class:`skactive.bert.BertFeatures`, such as `max_length`,
         `cache` or `device`.
 
     Returns
     -------
-    classifier : Pipeline or MixtureClassifier
-        The steps of the pipeline are a `BertFeatures` and a `SelfTraining`, or with
-        `multi_label` a `TunedOneVsRestClassifier`. Their `random_state` is None; an
-        `ActiveLearner` sets it. With `adapt`, the pipeline is the part "frozen".
+    classifier : MixtureClassifier or Pipeline
+        The steps of the part "frozen" are a `BertFeatures` and a `SelfTraining`, and
+        with `multi_label` a `BertFeatures` and a `TunedOneVsRestClassifier`. Their
+        `random_state` is None; an `ActiveLearner` sets it.
 
     Raises
     ------
     ImportError
         Without the extra `bert`.
     ValueError
-        For `adapt` with `multi_label`.
+        For `adapt=True` with `multi_label`.
 
     See Also
     --------
     skactive.linear_model.FewLabelClassifier : The choice of the linear model.
     skactive.semi_supervised.SelfTraining : The use of unlabeled texts.
+    skactive.semi_supervised.MixtureClassifier : The weights of the parts.
     make_final_classifier : The recommended model at the end of the loop.
 
     Examples
     --------
     >>> from skactive import ActiveLearner, make_text_classifier
     >>> learner = ActiveLearner(make_text_classifier(max_length=64), batch_size=20)
-    >>> [name for name, _ in learner.estimator.steps]
-    ['bertfeatures', 'selftraining']
+    >>> [name for name, _ in learner.estimator.parts]
+    ['frozen', 'adapted']
     """
     check_bool("multi_label", multi_label)
+    if adapt is None:
+        adapt = not multi_label
     check_bool("adapt", adapt)
     need_bert("the recommended classifier", *(["skorch"] if adapt else []))
     if multi_label and adapt:

@@ -345,3 +345,5 @@ def test_the_command_that_continues_is_quoted():
         "--separator '|' --annotator Ann --prompt 'query: ' --dimensions 128 "
         "--max-length 256 --regression --no-fine-tuning"
     )
+    assert name_command(replace(project, adapt=True)).endswith(" --adapt")
+    assert name_command(replace(project, adapt=False)).endswith(" --no-adapt")

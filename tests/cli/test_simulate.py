@@ -15,7 +15,7 @@ from skactive.cli._simulate import (
     _align_columns,
     _without_constant_columns,
 )
-from skactive.semi_supervised import SelfTraining
+from skactive.semi_supervised import MixtureClassifier, SelfTraining
 
 from ._helpers import override
 
@@ -166,19 +166,27 @@ def test_an_option_of_the_encoder_reaches_it(command, no_runs, option, value):
     name = f"--{option.replace('_', '-')}"
     assert main([*command, name, str(value)]) == 1
     (learner,) = no_runs
-    assert learner.get_params()[f"estimator__bertfeatures__{option}"] == value
+    params = learner.get_params()
+    assert params[f"estimator__frozen__bertfeatures__{option}"] == value
+    if option == "max_length":
+        assert params["estimator__adapted__adaptedfeatures__max_length"] == value
 
 
 @pytest.mark.parametrize(
     ("options", "last"),
-    [([], SelfTraining), (["--classifier", "logistic"], LogisticRegression)],
+    [
+        ([], MixtureClassifier),
+        (["--classifier", "frozen"], SelfTraining),
+        (["--classifier", "logistic"], LogisticRegression),
+    ],
 )
 def test_the_classifier_is_the_recommended_one_or_a_plain_one(
     command, no_runs, options, last
 ):
     assert main(override(command, options)) == 1
     (learner,) = no_runs
-    assert isinstance(learner.estimator[-1], last)
+    estimator = learner.estimator
+    assert isinstance(getattr(estimator, "steps", [("", estimator)])[-1][1], last)
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,9 @@ def test_copies_keep_prompt_and_dimensions(with_prompts):
     expected = features.transform(WORDS)
     for each in (clone(features), pickle.loads(pickle.dumps(features))):
         np.testing.assert_array_equal(each.transform(WORDS), expected)
-    model = make_text_classifier(with_prompts, prompt="query", dimensions=6)
+    model = make_text_classifier(
+        with_prompts, adapt=False, prompt="query", dimensions=6
+    )
     assert model[0].get_params()["prompt"] == "query"
     assert model[0].transform(WORDS).shape == (len(WORDS), 6)
 

@@ -438,7 +438,8 @@ def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys, monkeypatc
     X_test, y_test = site.texts[n_pool:][:1000], site.labels[n_pool:][:1000]
 
     def make_learner(folder):
-        model = make_text_classifier(site.model, max_length=64, cache="memory")
+        options = {"max_length": 64, "cache": "memory"}
+        model = make_text_classifier(site.model, adapt=False, **options)
         return ActiveLearner(model, "margin", batch_size=batch, random_state=0)
 
     asked, scores = [], []

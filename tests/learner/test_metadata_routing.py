@@ -51,7 +51,7 @@ def words(last):
 
 @pytest.fixture
 def model(request, tiny_bert):
-    recommended = make_text_classifier(tiny_bert, max_length=16)
+    recommended = make_text_classifier(tiny_bert, adapt=False, max_length=16)
     linear = words(LogisticRegression())
     return {
         "recommended": lambda: recommended,
@@ -153,7 +153,7 @@ def test_searches_route_requested_weights_and_texts_without_labels(model):
 
 
 def test_the_final_model_and_descriptions_without_labels(tiny_bert, tmp_path):
-    recommended = make_text_classifier(tiny_bert, max_length=16)
+    recommended = make_text_classifier(tiny_bert, adapt=False, max_length=16)
     described = ClassDescriptions(recommended, NAMES).fit([], [])
     assert described.classes_.tolist() == ["a", "b"]
     final = make_final_classifier(

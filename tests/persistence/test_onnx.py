@@ -71,7 +71,7 @@ def pipeline(folder, head, **params):
 
 def text_classifier(folder, **params):
     settings = {"max_length": 40, "precision": "float32", "cache": None}
-    return make_text_classifier(folder, **settings, **params)
+    return make_text_classifier(folder, adapt=False, **settings, **params)
 
 
 def adapted(folder, **params):

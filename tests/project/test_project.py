@@ -280,11 +280,29 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
     """Neither in the parameters nor in the fitted parts of a composed model."""
     texts, labels = ["good a", "bad b", "good c", "bad d"], ["p", "n", "p", "n"]
     cache = str(tmp_path / "features")
-    loop = make_text_classifier(tiny_bert, max_length=16, cache=cache)
+    loop = make_text_classifier(tiny_bert, adapt=False, cache=cache)
     model = AveragedClassifier(ClassDescriptions(loop, ["p", "n"]), loop)
     trainer = Trainer(ProjectSettings("t.csv"), "single-label", tmp_path)
     folder = trainer.save(model.fit(texts, labels), {"text": ["text"]})
     assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")
+
+
+def test_the_encoder_learns_unless_the_session_began_without_it(table, tiny_bert):
+    def learns(label="category", **options):
+        with Project(
+            table, "text", label, model=tiny_bert, **options
+        ).open() as project:
+            estimator = project.session._core.models.estimator
+        return "adapted" in str(estimator)
+
+    assert learns()
+    assert learns(), "resumed"
+    assert not learns("sentiment", adapt=False)
+    assert not learns("sentiment"), "a folder of before"
+    with pytest.warns(UserWarning, match="learner"):
+        assert learns("sentiment", adapt=True)
+    with pytest.raises(ValueError, match="'adapt' must be None or False"):
+        learns("score", regression=True, adapt=True)
 
 
 def test_classes_that_are_added_describe_themselves(tmp_path):

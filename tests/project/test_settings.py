@@ -15,6 +15,7 @@ FRONT = {"terminal", "port", "no_browser", "traceback", "help"}
 BRIDGE = {"url", "token_env", "project", "question", "batch_size", "left", "interval"}
 BRIDGE |= {"every", "host", "port", "auth_env", "help"}
 SAME = {"classes_file": "classes", "no_fine_tuning": "fine_tuning"}
+SAME["no_adapt"] = "adapt"
 
 
 def _options(*words):

