@@ -6,7 +6,7 @@
 
 Labels are random and of two classes at least. For each number of labels: the loop's
 model (make_text_classifier, with 2,000 unlabeled texts), the recommended fine-tuning
-on the labels (make_fine_tuned_classifier), and their average (make_final_classifier).
+on the labels (make_fine_tuned_classifier), and their average.
 With 64 labels, one setting of the fine-tuning at a time is changed: optimizer steps,
 rates, frozen layers, or pseudo-labels of the loop's model as well (SelfTraining).
 Differences are paired by seed, their means are over the data sets, and p are corrected
@@ -22,7 +22,7 @@ from labels_needed import load
 from scipy.stats import t
 
 from skactive import (
-    make_final_classifier,
+    ActiveLearner,
     make_fine_tuned_classifier,
     make_text_classifier,
 )
@@ -77,13 +77,26 @@ def make_loop(settings, X):
     return loop
 
 
+class Average:
+    """The average of two models; the logits of the second are divided by 2."""
+
+    def __init__(self, first, second):
+        self.members = first, second
+
+    def predict(self, X):
+        first, second = (model.predict_proba(X) for model in self.members)
+        softer = np.sqrt(second)
+        total = first + softer / softer.sum(axis=1, keepdims=True)
+        return self.members[0].classes_[total.argmax(axis=1)]
+
+
 def fit_average(settings, loop, X, y, rows, others, seed):
-    """Train the average on rows of X, others without labels; it and its members."""
-    length = settings.sizes["max_length"]
-    model = make_final_classifier(loop, settings.model, max_length=length)
-    model.set_params(random_state=seed, other__max_epochs=settings.max_epochs)
-    model.fit(X[rows], y[rows], X_unlabeled=X[others])
-    return dict(zip(MEMBERS, (model.estimator_, model.other_, model), strict=True))
+    """Train on rows of X, others without labels: both members, and their average."""
+    learner = ActiveLearner(loop, random_state=seed)
+    learner.fit(X[rows], y[rows], X_unlabeled=X[others])
+    tuned = make(settings, seed).fit(X[rows], y[rows])
+    average = Average(learner.estimator_, tuned)
+    return dict(zip(MEMBERS, (*average.members, average), strict=True))
 
 
 def score(models, X_test, y_test):

@@ -16,7 +16,7 @@ all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 - adapted: make_text_classifier(adapt=True), whose encoder learns from the first 25, 50,
   100, ... labels, with --strategy; "random" is the same with random labels
 - final: make_final_classifier on the first labels of "strategy" (--final-seeds of the
-  seeds), and its two members, "loop" and "fine-tuned"
+  seeds), and two of its parts, "loop" (frozen) and "fine-tuned"
 
 Pool (at most 4,000 texts) and test set (at most 2,000) are drawn once. A seed draws
 three quarters of the pool, so that the changes of a seed have the same texts, and the
@@ -216,12 +216,12 @@ def play(name, data, change, seed, args):
 def make_final(name, seed, args):
     """Return the recommended final model, trained for an epoch in the smoke."""
     model = make_final_classifier(
-        make_pipeline(name, args),
+        make_pipeline(name, args, adapt=True),
         get_model_path(),
         max_length=max_length(name),
         random_state=seed,
     )
-    return model.set_params(other__max_epochs=1) if args.smoke else model
+    return model.set_params(tuned__max_epochs=1) if args.smoke else model
 
 
 def finish(name, data, queried, seed, args):
@@ -237,7 +237,7 @@ def finish(name, data, queried, seed, args):
             start = process_time()
             model.fit(X[queried[:n]], y[queried[:n]], X_unlabeled=X[others])
             seconds = round(process_time() - start, 2)
-            members = model, model.estimator_, model.other_
+            members = model, model.parts_["frozen"], model.parts_["tuned"]
             for change, member in zip(FINAL, members, strict=True):
                 scores = score(member.predict_proba(X_test), member.classes_, y_test)
                 rounds[change].append([n, *scores, seconds])

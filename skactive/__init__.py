@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .project import Project
     from .registry import get_strategy, get_strategy_names
     from .semi_supervised import (
-        AveragedClassifier,
         ClassDescriptions,
         make_final_classifier,
         make_fine_tuned_classifier,
@@ -32,7 +31,6 @@ _HOME = {
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
-    "AveragedClassifier": "semi_supervised",
     "ClassDescriptions": "semi_supervised",
     "make_final_classifier": "semi_supervised",
     "make_fine_tuned_classifier": "semi_supervised",
@@ -70,7 +68,6 @@ _SUBMODULES = (
 
 __all__ = [
     "ActiveLearner",
-    "AveragedClassifier",
     "ClassDescriptions",
     "LabelingSession",
     "Project",

@@ -120,7 +120,6 @@ STRATEGY_DECODERS = {"strategy_name": _decode_name, "strategy": _decode_strategy
 _HOMES = {
     "ActiveLearner": "skactive.learner",
     "AdaptedFeatures": "skactive.bert",
-    "AveragedClassifier": "skactive",
     "BertClassifier": "skactive.bert",
     "BertFeatures": "skactive.bert",
     "BertRegressor": "skactive.bert",

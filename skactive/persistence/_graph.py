@@ -27,7 +27,6 @@ from ..bert import AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor
 from ..features import EncodingRun, StaticFeatures
 from ..learner import ActiveLearner
 from ..semi_supervised import (
-    AveragedClassifier,
     ClassDescriptions,
     MixtureClassifier,
     SelfTraining,
@@ -90,14 +89,8 @@ class Graph(nn.Module):
         if kind in (ClassDescriptions, SelfTraining):
             inner = self._build(model.estimator_, of_texts)
             return self._soften(inner, model.temperature_)
-        if kind is AveragedClassifier:
-            parts = (model.estimator_, 0.5, 1), (model.other_, 0.5, model.temperature)
-            mean = self._mix(model, parts, of_texts)
-            return self._soften(mean, model.final_temperature)
         if kind is MixtureClassifier:
-            parts = [(model.parts_[n], w, 1) for n, w in model.weights_.items()]
-            mixed = self._mix(model, parts, of_texts)
-            return self._soften(mixed, model.temperature_)
+            return self._soften(self._mix(model, of_texts), model.temperature_)
         if not of_texts:
             return self._link(model, _make_linear(model))
         if kind in (BertClassifier, BertRegressor):
@@ -184,8 +177,8 @@ class Graph(nn.Module):
         log = _Step(lambda proba: proba.clamp(min=1e-9).log() / temperature)
         return nn.Sequential(module, log, nn.Softmax(dim=1))
 
-    def _mix(self, model, parts, of_texts):
-        """Return the module of the sum of some parts: model, weight, temperature."""
+    def _mix(self, model, of_texts):
+        """Return the module of the weighted mean of the parts of a mixture."""
 
         def spread(part, proba):  # to all classes, 0 where a model lacks one
             column_of = {label: i for i, label in enumerate(part.classes_.tolist())}
@@ -193,18 +186,16 @@ class Graph(nn.Module):
             columns = [column_of.get(label, k) for label in model.classes_.tolist()]
             return functional.pad(proba, (0, 1))[:, columns]
 
+        parts = list(model.parts_.values())
+        shares = [model.weights_[name] for name in model.parts_]
         modules = {
-            f"part_{i}": self._build(part, of_texts)
-            for i, (part, *_) in enumerate(parts)
+            f"part_{i}": self._build(part, of_texts) for i, part in enumerate(parts)
         }
-        for name, (*_, temperature) in zip(modules, parts, strict=True):
-            if temperature != 1:
-                modules[name] = self._soften(modules[name], temperature)
         return _Step(
             lambda x, **modules: sum(
-                weight * spread(part, module(x))
-                for module, (part, weight, _) in zip(
-                    modules.values(), parts, strict=True
+                share * spread(part, module(x))
+                for module, part, share in zip(
+                    modules.values(), parts, shares, strict=True
                 )
             ),
             **modules,
@@ -360,7 +351,7 @@ def _unsupported(model):
         "StaticFeatures, maybe with "
         "columns of numbers and scalers, and a linear model (SelfTraining, "
         "FewLabelClassifier, TunedOneVsRestClassifier, LogisticRegression, Ridge), a "
-        "BertClassifier or BertRegressor, or ClassDescriptions, an AveragedClassifier "
+        "BertClassifier or BertRegressor, or ClassDescriptions, a MixtureClassifier "
         "or an ActiveLearner of these; got "
         f"{type(model).__name__}. Train one of these to export it."
     )

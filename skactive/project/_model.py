@@ -13,6 +13,7 @@ from .._encoders._pretrained import open_checkpoint
 from .._storage._files import write_atomic
 from .._tables._labels import to_indicator
 from .._utils._labels import list_classes
+from .._utils._pipelines import with_adapted
 from ..bert import BertFeatures
 from ..features import PrecomputedFeatures, StaticFeatures
 from ..learner import ActiveLearner
@@ -35,6 +36,7 @@ NEEDED = {
 }
 # Fine-tuning was measured with so few classes, and pays from about so many labels.
 _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
+_MORE_TO_ADAPT = 1.5  # an encoder learns again from so many times the labels
 # With 300 and 1,000 labels of 12 classes of GoEmotions, several classes per text, the
 # frozen encoder was better: micro F1 .37 and .38 against .32 and .29.
 _LEAST_OF_SEVERAL = 5000
@@ -147,7 +149,7 @@ class Trainer:
                 "session"
             )
             try:
-                self._fine_tune(newest.learner.estimator, X, y, X_unlabeled)
+                self._fine_tune(newest, X, y, X_unlabeled)
             except KeyboardInterrupt:
                 LOG.info("stopped; the model of the session is kept")
                 self.is_final = False
@@ -165,13 +167,18 @@ class Trainer:
             and len(set(list_classes(y))) <= _MOST_CLASSES
         )
 
-    def _fine_tune(self, estimator, X, y, X_unlabeled):
+    def _fine_tune(self, newest, X, y, X_unlabeled):
         options = {"max_length": self.settings.max_length, "random_state": 0}
         encoder = self.settings.model or packaged_model()
         if self.target == "multi-label":
             tuned = make_fine_tuned_classifier(encoder, multi_label=True, **options)
             self.model = tuned.fit(X, to_indicator(y, self.classes)[0])
             return
+        learner = newest.learner  # whose labels have the order in which they came
+        X, y, adapted = learner.X_labeled_, learner.y_labeled_, newest.adapted
+        estimator = learner.estimator
+        if adapted and len(y) < _MORE_TO_ADAPT * adapted:
+            estimator = with_adapted(estimator, adapted)
         final = make_final_classifier(estimator, encoder, **options)
         self.model, self.classes = final.fit(X, y, X_unlabeled=X_unlabeled), None
 

@@ -3,7 +3,6 @@
 from ._descriptions import ClassDescriptions
 from ._mixture import MixtureClassifier
 from ._recipes import (
-    AveragedClassifier,
     make_final_classifier,
     make_fine_tuned_classifier,
     make_text_classifier,
@@ -14,7 +13,6 @@ from ._recipes import packaged_model as packaged_model
 from ._self_training import SelfTraining
 
 __all__ = [
-    "AveragedClassifier",
     "ClassDescriptions",
     "MixtureClassifier",
     "SelfTraining",

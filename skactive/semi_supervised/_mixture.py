@@ -75,7 +75,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     temperature_ : float
         The logarithms of the mixed probabilities are divided by it.
     classes_ : ndarray of shape (k,)
-        The classes.
+        The classes of any of the parts.
 
     See Also
     --------
@@ -197,11 +197,13 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
             X, labels, weight = take_rows(X, used), labels[used], weight[used]
             people = int(np.searchsorted(used, people))
         rows = X, labels, weight
-        self.classes_, codes = np.unique(labels, return_inverse=True)
         self._seed = base_seed(self.random_state)
         fitted = {
             name: self._train(name, rows, X_unlabeled, people) for name, _ in self.parts
         }
+        known = [model.classes_ for model in fitted.values()]
+        self.classes_ = np.unique(np.concatenate(known))
+        codes = np.searchsorted(self.classes_, labels)
         self.parts_ = {
             name: model
             for name, model in fitted.items()
@@ -414,12 +416,17 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         if not hasattr(self, "parts_"):
             return split_estimator(self.parts[0][1])
         pairs = {name: split_estimator(part) for name, part in self.parts_.items()}
-        if self._of_features or any(front is None for front, _ in pairs.values()):
+        widths = [getattr(x, "n_features_in_", None) for _, x in pairs.values()]
+        if (
+            self._of_features
+            or None in widths
+            or any(front is None for front, _ in pairs.values())
+        ):
             return None, self
         mixture, start = copy(self), 0
         mixture.parts_, mixture._of_features = {}, True
-        for name, (front, final) in pairs.items():
-            stop = start + len(front[-1].get_feature_names_out())
+        for (name, (_, final)), width in zip(pairs.items(), widths, strict=True):
+            stop = start + width
             columns = {"start": start, "stop": stop}
             take = FunctionTransformer(_take_columns, kw_args=columns)
             mixture.parts_[name], start = make_pipeline(take, final), stop

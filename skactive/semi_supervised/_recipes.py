@@ -1,43 +1,23 @@
-"""The recommended models: a pipeline for the loop, and fine-tuning at its end."""
+"""The recommended models: of the loop, and at its end."""
 
 import hashlib
 import os
-from numbers import Real
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
-from .._utils._containers import read_items
-from .._utils._labels import as_labels, check_classes, check_one_label
 from .._utils._lazy import need_bert
-from .._utils._pipelines import (
-    fit_last,
-    of_estimator,
-    seeded_clone,
-    takes_weights,
-)
-from .._utils._repeatable import base_seed
-from .._utils._sklearn import (
-    HasMethods,
-    Interval,
-    check_bool,
-    check_sample_weight,
-    fit_context,
-    naming,
-)
+from .._utils._pipelines import has_descriptions, with_adapted
+from .._utils._sklearn import check_bool
 from ..bert import AdaptedFeatures, BertClassifier, BertFeatures
 from ..linear_model import (
     FewLabelClassifier,
     TunedOneVsRestClassifier,
 )
 from ._mixture import MixtureClassifier
-from ._self_training import SelfTraining, soften
+from ._self_training import SelfTraining
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -197,18 +177,19 @@ def make_final_classifier(
     estimator: Any,
     model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
     **options: Any,
-) -> "AveragedClassifier":
+) -> MixtureClassifier:
     """Return the recommended classifier for a last training on all labels.
 
-    It averages the probabilities of the model of the loop and of a fine-tuned encoder,
-    whose logits are divided by 2. The average is usually between the two, and nearer
-    to the better one. The logarithms of the average are divided by 0.8, which makes up
-    for the softening.
+    It mixes the parts of the model of the loop and a fine-tuned encoder. Held-out
+    labels choose the weights, so each part is trained four times.
 
     Parameters
     ----------
     estimator : classifier
-        The model of the loop, such as :func:`make_text_classifier` returns it.
+        The model of the loop, such as :func:`make_text_classifier` returns it, or a
+        :class:`~skactive.ClassDescriptions` of it, whose descriptions are for its first
+        part. An encoder that learns from the first 25, 50, 100, ... labels there learns
+        from all labels here.
     model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         The encoder to fine-tune: a name on the hub or a local folder.
     **options : dict
@@ -216,8 +197,9 @@ def make_final_classifier(
 
     Returns
     -------
-    classifier : AveragedClassifier
-        Its `fit` takes `X_unlabeled`, which `estimator` gets if it uses it.
+    classifier : MixtureClassifier
+        The fine-tuned encoder is the part "tuned". The others have the names of those
+        of `estimator`; one that is no `MixtureClassifier` is the part "loop".
 
     Raises
     ------
@@ -230,197 +212,24 @@ def make_final_classifier(
     --------
     make_fine_tuned_classifier : The encoder alone.
 
-    Notes
-    -----
-    It was measured with MiniLM: on 8 to 512 labels of three data sets with ten seeds,
-    on up to 200 labels of nine with one or two. From 64 labels on it was better than
-    the model of the loop, by 5.6 to 6.6 points on average over the three.
-
     Examples
     --------
     >>> from skactive import make_final_classifier, make_text_classifier
     >>> final = make_final_classifier(make_text_classifier(), max_length=64)
-    >>> type(final.other).__name__
-    'BertClassifier'
+    >>> [name for name, _ in final.parts]
+    ['frozen', 'adapted', 'tuned']
     """
     tuned = make_fine_tuned_classifier(model, **options)
-    return AveragedClassifier(
-        estimator,
-        tuned,
-        temperature=2.0,
-        final_temperature=0.8,
-        random_state=tuned.random_state,
-    )
-
-
-class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Average the probabilities of two classifiers of the same items.
-
-    Parameters
-    ----------
-    estimator, other : classifier
-        Both have `predict_proba`. If the `fit` of one takes `X_unlabeled`, it gets it.
-    temperature : float, default=1.0
-        The logarithms of the probabilities of `other` are divided by it before the
-        average.
-    final_temperature : float, default=1.0
-        The logarithms of the average are divided by it. It changes no prediction.
-    random_state : int, RandomState instance or None, default=None
-        Determines each `random_state` of the two that is None.
-
-    Attributes
-    ----------
-    estimator_, other_ : classifier
-        The fitted clones.
-    classes_ : ndarray of shape (k,)
-        The classes of any of them.
-    n_features_in_ : int
-        Number of features seen in `fit`. Defined only if `estimator_` has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features. Defined only if `estimator_` has them.
-
-    See Also
-    --------
-    sklearn.ensemble.VotingClassifier : Any number of classifiers, without a temperature
-        and unlabeled items.
-    make_final_classifier : Averages a model of the loop and a fine-tuned encoder.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from skactive import AveragedClassifier
-    >>> model = AveragedClassifier(KNeighborsClassifier(1), DummyClassifier())
-    >>> model.fit([[0], [1], [2]], ["a", "b", "b"]).predict_proba([[0]])
-    array([[0.66666667, 0.33333333]])
-    """
-
-    __metadata_request__fit = {"X_unlabeled": True}
-    _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict_proba"])],
-        "other": [HasMethods(["fit", "predict_proba"])],
-        "temperature": [Interval(Real, 0, None, closed="neither")],
-        "final_temperature": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        other: Any,
-        *,
-        temperature: float = 1.0,
-        final_temperature: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.other = other
-        self.temperature = temperature
-        self.final_temperature = final_temperature
-        self.random_state = random_state
-
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        X_unlabeled: Any = None,
-    ) -> Self:
-        """Train a clone of each classifier.
-
-        Parameters
-        ----------
-        X : container of n items
-            Items that both classifiers accept.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the labels, for both classifiers. Defaults to 1.
-        X_unlabeled : container of items or None, default=None
-            Items without labels, in a container of the same kind.
-
-        Returns
-        -------
-        self : AveragedClassifier
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError
-            For an indicator matrix, which has several labels per item, and for weights
-            that the `fit` of a classifier does not take.
-        """
-        X, n = read_items(X)
-        labels = as_labels(y, n)
-        check_one_label(labels, self)
-        check_classes(labels, self)
-        params, models = {}, {"estimator": self.estimator, "other": self.other}
-        if sample_weight is not None:
-            params["sample_weight"] = check_sample_weight(
-                sample_weight, np.empty((n, 0)), ensure_non_negative=True
-            )
-        rng = np.random.default_rng(base_seed(self.random_state))
-        for name, model in models.items():
-            if params and not takes_weights(model):
-                raise TypeError(
-                    f"{name!r} must have a fit with sample_weight to be trained with "
-                    f"weights, got {type(model).__name__}. Leave sample_weight out."
-                )
-            model = fit_last(seeded_clone(model, rng), X, labels, X_unlabeled, **params)
-            setattr(self, f"{name}_", model)
-        self.classes_ = np.union1d(self.estimator_.classes_, self.other_.classes_)
-        return self
-
-    def predict_proba(self, X: Any) -> NDArray:
-        """Predict class probabilities.
-
-        Parameters
-        ----------
-        X : container of n items
-            Items that both classifiers accept.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, k)
-        """
-        check_is_fitted(self)
-        X, n = read_items(X)
-        total = np.zeros((n, len(self.classes_)))
-        for model, temperature in (
-            (self.estimator_, 1),
-            (self.other_, self.temperature),
-        ):
-            with naming("X"):
-                proba = soften(model.predict_proba(X), temperature)
-            total[:, np.searchsorted(self.classes_, model.classes_)] += proba
-        return soften(total / 2, self.final_temperature)
-
-    def predict(self, X: Any) -> NDArray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : container of n items
-            Items that both classifiers accept.
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    n_features_in_ = of_estimator("n_features_in_")
-    feature_names_in_ = of_estimator("feature_names_in_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        other = get_tags(self.other).input_tags
-        tags.input_tags.sparse &= other.sparse
-        tags.input_tags.allow_nan &= other.allow_nan
-        return tags
+    loop = with_adapted(estimator, None) or clone(estimator)
+    mixture = loop.estimator if has_descriptions(loop) else loop
+    parts = [("loop", loop)]
+    if isinstance(mixture, MixtureClassifier):
+        (name, first), *others = mixture.parts
+        if mixture is not loop:
+            first = loop.set_params(estimator=first)
+        parts = [(name, first), *others]
+    parts.append(("tuned", tuned))
+    return MixtureClassifier(parts, random_state=tuned.random_state)
 
 
 def packaged_model() -> str:

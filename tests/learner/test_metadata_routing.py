@@ -14,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skactive import (
     ActiveLearner,
-    AveragedClassifier,
     ClassDescriptions,
     LabelingSession,
     load,
@@ -25,14 +24,14 @@ from skactive import (
 )
 from skactive.estimation import out_of_fold
 from skactive.linear_model import FewLabelClassifier
-from skactive.semi_supervised import SelfTraining
+from skactive.semi_supervised import MixtureClassifier, SelfTraining
 from skactive.simulation import SimulatedLearner
 
 TEXTS = [f"text {i} {'law court' if i % 2 else 'sport match'}" for i in range(24)]
 Y = np.array(["a", "b"] * 12)
 WEIGHTS = np.linspace(0.5, 2, 24)
 NAMES = {"a": "sport and matches", "b": "courts of law"}
-MODELS = ["recommended", "descriptions", "few labels", "self-training", "average"]
+MODELS = ["recommended", "descriptions", "few labels", "self-training", "mixture"]
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +59,9 @@ def model(request, tiny_bert):
         "self-training": lambda: words(
             SelfTraining(FewLabelClassifier(), teacher=FewLabelClassifier())
         ),
-        "average": lambda: AveragedClassifier(recommended, linear),
+        "mixture": lambda: MixtureClassifier(
+            [("recommended", recommended), ("linear", linear)]
+        ),
     }[request.param]()
 
 

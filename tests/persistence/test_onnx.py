@@ -25,7 +25,6 @@ from sklearn.preprocessing import (
 
 from skactive import (
     ActiveLearner,
-    AveragedClassifier,
     ClassDescriptions,
     export_onnx,
     load,
@@ -48,6 +47,7 @@ from skactive.linear_model import (
     PrototypeClassifier,
     SequentialLogisticRegression,
 )
+from skactive.semi_supervised import MixtureClassifier
 
 from ..conftest import TEXTS, save_encoder
 from ._helpers import _reseal
@@ -173,10 +173,10 @@ def test_an_export_reads_pairs(tiny_bert, tmp_path):
     assert np.array_equal(as_lists, exported.predict_proba(PAIRS))
 
 
-def test_classes_that_one_model_of_an_average_lacks(tiny_bert, tmp_path):
-    model = AveragedClassifier(text_classifier(tiny_bert), text_classifier(tiny_bert))
-    model.fit(LONG, NAMES)
-    model.other_ = text_classifier(tiny_bert).fit(
+def test_classes_that_one_part_of_a_mixture_lacks(tiny_bert, tmp_path):
+    parts = [("one", text_classifier(tiny_bert)), ("other", text_classifier(tiny_bert))]
+    model = MixtureClassifier(parts).fit(LONG, NAMES)
+    model.parts_["other"] = text_classifier(tiny_bert).fit(
         LONG, np.where(NAMES == "a", "a", "z")
     )
     model.classes_ = np.array(["a", "b", "c", "z"])
@@ -217,7 +217,7 @@ def test_frozen_layers_are_stored_once(tiny_bert, tmp_path):
     final = make_final_classifier(text_classifier(tiny_bert), tiny_bert, **TUNED)
     final.fit(LONG, NAMES)
     sizes = []
-    for name, model in (("one", final.other_), ("both", final)):
+    for name, model in (("one", final.parts_["tuned"]), ("both", final)):
         export_onnx(model, tmp_path / name)
         weights = _graph(tmp_path / name).initializer
         sizes.append(sum(np.prod(weight.dims) for weight in weights))

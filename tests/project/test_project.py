@@ -12,16 +12,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import (
-    ActiveLearner,
-    AveragedClassifier,
-    ClassDescriptions,
-    make_text_classifier,
-)
+from skactive import ActiveLearner, ClassDescriptions, make_text_classifier
 from skactive._storage._files import LockedError
 from skactive.project import Project, ProjectSettings
 from skactive.project._model import Trainer
 from skactive.project._record import RECORD
+from skactive.semi_supervised import MixtureClassifier
 
 from .._tables._helpers import read_columns, write_columns
 
@@ -281,7 +277,8 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
     texts, labels = ["good a", "bad b", "good c", "bad d"], ["p", "n", "p", "n"]
     cache = str(tmp_path / "features")
     loop = make_text_classifier(tiny_bert, adapt=False, cache=cache)
-    model = AveragedClassifier(ClassDescriptions(loop, ["p", "n"]), loop)
+    parts = [("described", ClassDescriptions(loop, ["p", "n"])), ("loop", loop)]
+    model = MixtureClassifier(parts)
     trainer = Trainer(ProjectSettings("t.csv"), "single-label", tmp_path)
     folder = trainer.save(model.fit(texts, labels), {"text": ["text"]})
     assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")

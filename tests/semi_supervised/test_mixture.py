@@ -4,14 +4,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skactive._math._calibration import deal_in_order, mixture_weights
-from skactive.semi_supervised import MixtureClassifier
+from skactive.semi_supervised import MixtureClassifier, SelfTraining
 
 PARTS = [("line", LogisticRegression()), ("near", KNeighborsClassifier(3))]
 
@@ -99,6 +104,59 @@ def test_machine_rows_are_trained_on_and_not_held_out():
     expected = LogisticRegression().fit(X, y).coef_
     assert_allclose(model.parts_["line"].coef_, expected)
     assert MixtureClassifier(PARTS).fit(X, y, n_labeled=0).n_held_out_ == 0
+
+
+class Three(ClassifierMixin, BaseEstimator):
+    """A classifier that knows a class more than its labels have."""
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(4)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile([0.1, 0.2, 0.3, 0.4], (len(X), 1))
+
+
+def test_classes_of_any_part_have_a_column():
+    X, y = draw(60)
+    model = MixtureClassifier([PARTS[0], ("more", Three())]).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    mixed = np.pad(model.parts_["line"].predict_proba(X), ((0, 0), (0, 1)))
+    mixed = model.weights_["line"] * mixed
+    mixed += model.weights_["more"] * np.array([0.1, 0.2, 0.3, 0.4])
+    expected = mixed ** (1 / model.temperature_)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(X), expected)
+
+
+def test_unlabeled_items_reach_the_parts_that_take_them():
+    X, y = draw(90)
+    taught = SelfTraining(LogisticRegression(), cv=None, random_state=0)
+    model = MixtureClassifier([("taught", taught), PARTS[0]])
+    model.fit(X[:30], y[:30], X_unlabeled=X[30:])
+    assert len(model.parts_["taught"].pseudo_labels_) > 0
+    alone = LogisticRegression().fit(X[:30], y[:30])
+    assert_array_equal(model.parts_["line"].coef_, alone.coef_)
+
+
+def test_weights_reach_parts_behind_the_steps_of_a_pipeline():
+    X, y = draw(60)
+    weights = np.linspace(0.1, 3, 60)
+    behind = make_pipeline(FunctionTransformer(), LogisticRegression())
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2)
+    model = MixtureClassifier([("one", behind), ("other", search)])
+    model.fit(X, y, sample_weight=weights)
+    one, other = (part.predict_proba(X) for part in model.parts_.values())
+    assert_allclose(one, LogisticRegression().fit(X, y, weights).predict_proba(X))
+    assert_allclose(other, GaussianNB().fit(X, y, weights).predict_proba(X))
+
+
+def test_a_part_without_weights_is_named():
+    X, y = draw(60)
+    near = make_pipeline(FunctionTransformer(), KNeighborsClassifier())
+    model = MixtureClassifier([PARTS[0], ("near", near)]).fit(X, y)
+    with pytest.raises(TypeError, match=r"sample_weight.*got Pipeline as 'near'"):
+        model.fit(X, y, sample_weight=np.full(60, 2.0))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 
 from skactive import (
     ActiveLearner,
+    ClassDescriptions,
     load,
     make_final_classifier,
     make_fine_tuned_classifier,
@@ -21,9 +23,14 @@ from skactive import (
     save,
     simulate,
 )
+from skactive._utils._pipelines import with_adapted
 from skactive.bert import BertClassifier, BertFeatures
 from skactive.linear_model import FewLabelClassifier
-from skactive.semi_supervised import SelfTraining, packaged_model
+from skactive.semi_supervised import (
+    MixtureClassifier,
+    SelfTraining,
+    packaged_model,
+)
 
 WORDS = {"good": "fine great nice", "bad": "poor awful sad"}
 TEXTS = [
@@ -179,23 +186,50 @@ def test_fine_tuning_is_the_recipe_that_was_measured():
     assert make_fine_tuned_classifier(multi_label=True).thresholds == "auto"
 
 
-def test_the_final_model_averages_the_loop_and_the_encoder(tiny_bert):
+def test_the_final_model_mixes_the_loop_and_a_fine_tuned_encoder(tiny_bert):
     loop = make_text_classifier(tiny_bert, adapt=False, max_length=16)
     options = {"max_length": 16, "max_epochs": 2, "random_state": 0}
     X, y, pool = TEXTS[::2], LABELS[::2], TEXTS[1::2]
     final = make_final_classifier(loop, tiny_bert, **options)
     final.fit(X, y, X_unlabeled=pool)
-    first, tuned = (x.predict_proba(pool) for x in (final.estimator_, final.other_))
+    assert list(final.parts_) == ["loop", "tuned"]
     by_hand = BertClassifier(tiny_bert, freeze=2, **options).fit(X, y)
+    tuned = final.parts_["tuned"].predict_proba(pool)
     assert_array_equal(tuned, by_hand.predict_proba(pool))
-    softer = tuned ** (1 / 2.0)
-    softer /= softer.sum(axis=1, keepdims=True)
-    found = final.predict_proba(pool)
-    sharper = ((first + softer) / 2) ** (1 / 0.8)
-    sharper /= sharper.sum(axis=1, keepdims=True)
-    assert_allclose(found, sharper, rtol=1e-5)
-    expected = final.classes_[found.argmax(axis=1)]
-    assert_array_equal(final.predict(pool), expected)
+    assert final.n_held_out_ == len(X)
+
+
+def test_parts_of_the_final_model(tiny_bert):
+    loop = make_text_classifier(tiny_bert, max_length=16)
+    final = make_final_classifier(loop, tiny_bert, freeze=3)
+    assert [name for name, _ in final.parts] == ["frozen", "adapted", "tuned"]
+    params = final.get_params()
+    assert params["adapted__adaptedfeatures__refit"] is None
+    assert loop.get_params()["adapted__adaptedfeatures__refit"] == "doubling"
+    assert params["tuned__freeze"] == 3
+    described = ClassDescriptions(with_adapted(loop, 50), {"a": "x", "b": "y"})
+    final = make_final_classifier(described, tiny_bert)
+    (_, first), (_, second), _ = final.parts
+    assert first.descriptions == described.descriptions
+    assert isinstance(first.estimator, Pipeline)
+    assert second[0].refit == 50
+    assert isinstance(described.estimator, MixtureClassifier)
+
+
+def test_a_class_that_only_a_description_has_is_one_of_the_final_model(tiny_bert):
+    loop = make_text_classifier(tiny_bert, max_length=16)
+    quick = {"n_steps": 1, "batch_size": 8, "freeze": 1}
+    loop.set_params(**{f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()})
+    about = {name: name for name in [*np.unique(LABELS).tolist(), "another"]}
+    final = make_final_classifier(
+        ClassDescriptions(loop, about, weight=1),
+        tiny_bert,
+        max_epochs=1,
+        random_state=0,
+    )
+    final.fit(TEXTS, LABELS)
+    assert set(final.classes_) == set(about)
+    assert_allclose(final.predict_proba(TEXTS).sum(axis=1), 1)
 
 
 def test_fine_tuning_refuses_what_it_cannot_use(tiny_bert):

@@ -14,10 +14,11 @@ from sklearn.metrics import cohen_kappa_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner, AveragedClassifier, load, save
+from skactive import ActiveLearner, load, save
 from skactive._utils._repeatable import start_daemon
 from skactive.annotators import ChatAnnotator, ColumnAnnotator
 from skactive.estimation import alternative_annotator_test, estimate_quality
+from skactive.semi_supervised import MixtureClassifier
 from skactive.session import Desk
 from tests._utils._hostile import KINDS, count_work, drip, serve_badly
 
@@ -361,7 +362,8 @@ def test_a_saved_model_holds_no_texts_of_a_machine(described, tmp_path):
     described.annotate(column(TRUTH))
     learner = described.learner
     # The model of the session, and one that is trained by its parameters again.
-    again = AveragedClassifier(learner.estimator, DummyClassifier())
+    parts = [("session", learner.estimator), ("any", DummyClassifier())]
+    again = MixtureClassifier(parts)
     again.fit(TEXTS[:20], TRUTH[:20])
     for number, model in enumerate([learner.estimator_, again]):
         folder = save(model, tmp_path / f"model {number}")

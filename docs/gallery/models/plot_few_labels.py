@@ -29,7 +29,9 @@ texts, y = load_docstrings(max_per_library=100, return_X_y=True)
 encoder = BertFeatures(get_model_path())
 learners = {
     "LogisticRegression": ActiveLearner(make_pipeline(encoder, LogisticRegression())),
-    "make_text_classifier": ActiveLearner(make_text_classifier(get_model_path())),
+    "make_text_classifier": ActiveLearner(
+        make_text_classifier(get_model_path(), adapt=False)
+    ),
 }
 runs = run_experiment(
     learners,
