@@ -157,6 +157,15 @@ def with_adapted(estimator, n):
     return clone(estimator).set_params(**dict.fromkeys(names, n)) if names else None
 
 
+def count_adapted(fitted):
+    """Return the number of rows that the encoder learned from, None if it cannot."""
+    fitted = _unwrap(fitted)
+    parts = [*getattr(fitted, "parts_", {}).values()]
+    parts += [step for _, step in getattr(fitted, "steps", ())]
+    counts = [getattr(fitted, "n_adapted_", None), *map(count_adapted, parts)]
+    return max((n for n in counts if n is not None), default=None)
+
+
 def has_descriptions(estimator):
     """Whether an estimator is trained on descriptions of its classes as well."""
     return hasattr(estimator, "descriptions") and hasattr(estimator, "estimator")

@@ -201,8 +201,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         fitted = {
             name: self._train(name, rows, X_unlabeled, people) for name, _ in self.parts
         }
-        known = [model.classes_ for model in fitted.values()]
-        self.classes_ = np.unique(np.concatenate(known))
+        classes = [model.classes_ for model in fitted.values()]
+        self.classes_ = np.unique(np.concatenate(classes))
         codes = np.searchsorted(self.classes_, labels)
         self.parts_ = {
             name: model

@@ -13,6 +13,7 @@ from .._utils._containers import NothingToAskError, drop_known_texts, take_rows
 from .._utils._labels import name_now, same_label
 from .._utils._pipelines import (
     computes_features,
+    count_adapted,
     has_descriptions,
     takes_unlabeled,
     with_adapted,
@@ -380,7 +381,10 @@ def train(base, data, ready=None):
             raise
     if estimator is not None:
         learner.estimator = estimator
-    return Model(learner, data.seq, data.labels, data.classes, data.adapted)
+    adapted = data.adapted
+    if adapted is None:
+        adapted = count_adapted(getattr(learner, "estimator_", None))
+    return Model(learner, data.seq, data.labels, data.classes, adapted)
 
 
 def train_in_background(base, encoder, adapter, data):

@@ -112,6 +112,7 @@ def test_the_model_before_serves_until_the_encoder_has_learned(start):
     plain.ask(1)
     found, expected = (adapted_features(one) for one in (learner, plain.learner))
     assert_array_equal(found, expected)
+    assert plain.newest_model.adapted == 25
 
 
 @pytest.mark.slow
