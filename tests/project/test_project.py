@@ -6,14 +6,16 @@ import re
 import stat
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from skactive import ActiveLearner, ClassDescriptions, make_text_classifier
 from skactive._storage._files import LockedError
+from skactive.bert._adapted import ContrastiveEncoder
 from skactive.project import Project, ProjectSettings
 from skactive.project._model import Trainer
 from skactive.project._record import RECORD
@@ -300,6 +302,55 @@ def test_the_encoder_learns_unless_the_session_began_without_it(table, tiny_bert
         assert learns("sentiment", adapt=True)
     with pytest.raises(ValueError, match="'adapt' must be None or False"):
         learns("score", regression=True, adapt=True)
+
+
+@pytest.mark.parametrize(
+    ("n", "adapted", "options", "expected"),
+    [
+        (99, None, {}, None),
+        (100, None, {}, (0, True)),
+        (100, 0, {}, (0, True)),  # of a pool that is not encoded again
+        (128, 100, {}, None),
+        (150, 100, {}, (None, False)),
+        (199, 100, {}, (None, False)),
+        (200, 200, {}, (200, True)),
+        (300, 200, {}, (None, True)),
+        (300, 200, {"fine_tuning": False}, None),
+        (300, None, {"features": "folder"}, None),
+    ],
+)
+def test_what_the_last_training_does(tmp_path, n, adapted, options, expected):
+    trainer = Trainer(ProjectSettings("t.csv", **options), "single-label", tmp_path)
+    trained = []
+    trainer._train_on_all = lambda learner, *how: trained.append(how[:2])
+    learner = SimpleNamespace(estimator_=None)
+    session = SimpleNamespace(encoded=1, labels={0: "a"}, refit=lambda: None)
+    session.newest_model = SimpleNamespace(
+        learner=learner, adapted=adapted, classes=None
+    )
+    trainer.train(session, (["text"] * n, (["a", "b"] * n)[:n], []))
+    assert trained == ([] if expected is None else [expected])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("learned", "is_tuned"), [(None, False), (25, True)])
+def test_the_last_training_keeps_what_the_session_has_learned(
+    tiny_bert, tmp_path, monkeypatch, learned, is_tuned
+):
+    loop = make_text_classifier(tiny_bert, cache=str(tmp_path / "cache"))
+    quick = {"n_steps": 2, "batch_size": 8, "freeze": 1, "cache": str(tmp_path / "own")}
+    loop.set_params(**{f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()})
+    texts = [f"{word} {i}" for i in range(20) for word in ("good", "bad")]
+    learner = ActiveLearner(ClassDescriptions(loop, ["p", "n"]), random_state=0)
+    learner.fit(texts, ["p", "n"] * 20)
+    trainer = Trainer(ProjectSettings("t.csv", model=tiny_bert), "single-label", "t")
+    if learned:  # nothing is trained again
+        monkeypatch.setattr(ContrastiveEncoder, "fit", None)
+    trainer._train_on_all(learner, learned, is_tuned, ["good"])
+    model = trainer.model if is_tuned else trainer.model.estimator_
+    assert ["frozen", "adapted", "tuned"][: 2 + is_tuned] == list(model.parts_)
+    assert model.parts_["adapted"][0].n_adapted_ == (learned or 40)
+    assert type(model.parts_["frozen"]) is (ClassDescriptions if is_tuned else Pipeline)
 
 
 def test_classes_that_are_added_describe_themselves(tmp_path):
