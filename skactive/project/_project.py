@@ -116,8 +116,10 @@ class Project(ProjectSettings):
         means what the session in the folder began with, and True for a new session of
         one class per text.
     fine_tuning : bool, default=True
-        Whether the last training fine-tunes the encoder, where that pays: from 100
-        labels of at most 20 classes, or from 5,000 with several classes per text.
+        Whether the last training trains the encoder, where that pays. An encoder that
+        learned in the session learns from all labels if they are 1.5 times as many. One
+        is fine-tuned for classification from 200 labels of at most 20 classes, with
+        `adapt=False` from 100, and with several classes per text from 5,000.
     machine, machine_model : str, default=None
         URL of a server with the chat API of OpenAI, and the name of its model, which
         answers next to people; see :class:`skactive.annotators.ChatAnnotator`.
