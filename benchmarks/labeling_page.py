@@ -9,8 +9,9 @@ are from the start of the command, and from that of the server, to the first tex
 keys are pressed at a pace. The time from the event of a key to the first frame that
 shows the next text is read in the page; it includes the fsync of the answer. Meanwhile
 the command encodes the texts and trains. The state of the page tells how long after a
-model the list of doubtful answers is there. For comparison, the time of a bare fsync of
-a line of the same length in the same folder is shown, and the load of the machine.
+model the list of doubtful answers is there, and how long after 25, 50 or 100 labels an
+encoder that has learned from them is in use. For comparison, the time of a bare fsync
+of a line of the same length in the same folder is shown, and the load of the machine.
 
 With `--first`, the classes are named as on the first screen of the page, in the calls
 that a browser makes. Seconds of the wall and of the processors that the server used are
@@ -162,8 +163,9 @@ def measure(driver, n_rows, n_answers, pace):
         driver.get(url)
         wait_for(driver)
         first = time.perf_counter()
-        waits, stopped = [], threading.Event()
-        watcher = threading.Thread(target=watch_list, args=(url, waits, stopped))
+        waits, learned, stopped = [], {}, threading.Event()
+        args = (url, waits, learned, stopped)
+        watcher = threading.Thread(target=watch_list, args=args)
         watcher.start()
         times = press_keys(driver, n_answers, pace)
         stopped.set()
@@ -176,18 +178,27 @@ def measure(driver, n_rows, n_answers, pace):
         f"{median:.0f} ms (median), {high:.0f} ms (99th percentile) of {len(times)}; "
         f"doubtful answers {np.median(waits or [np.nan]):.1f} s after their model "
         f"(median), {max(waits, default=np.nan):.1f} s (longest) of {len(waits)}; "
+        f"encoders in use after {learned} s; "
         f"bare fsync {fsync:.1f} ms; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
 
 
-def watch_list(url, waits, stopped):
-    """Append the seconds from each model to a list that is as new as the model."""
-    newest, came, listed = 0, 0.0, 0
+def watch_list(url, waits, learned, stopped):
+    """Append the seconds from each model to a list that is as new as the model.
+
+    And note those from so many labels to an encoder that has learned from them.
+    """
+    newest, came, listed, reached = 0, 0.0, 0, {}
     while not stopped.wait(0.25):
         with urlopen(f"{url}api/state", b"{}") as reply:
             state = json.load(reply)
         n, now = state["model"]["n_labels"], time.perf_counter()
+        for point in (25, 50, 100, 200):
+            if state["n_labeled"] >= point:
+                reached.setdefault(point, now)
+        if adapted := state["model"].get("adapted"):
+            learned.setdefault(adapted, round(now - reached[adapted]))
         if listed == newest and n > newest:
             newest, came = n, now
         if newest > listed and (state["n_checked"] or 0) >= newest:
