@@ -462,11 +462,12 @@ def make_tables(by_data, needed):
     """All tables by their names."""
     tables = {"shares": summarize(needed)}
     for change, before in PAIRS.items():
-        if change in FINAL:
+        if change in (*FINAL, *ADAPTED):
             tables[change] = report_single(by_data, change, before)
             continue
         least = 10 if change == "shuffled" else 25
         tables[change] = report_pair(by_data, change, before, least=least)
+    tables["strategy_adapted"] = report_single(by_data, "adapted", "random")
     tables["strategy_start"] = report_pair(by_data, "strategy", "start")
     for metric in METRICS[1:]:
         tables[f"strategy_{metric}"] = report_pair(by_data, "strategy", "pool", metric)

@@ -65,7 +65,7 @@ def draw(names):
     for name in names:
         script = ROOT / "benchmarks" / SCRIPTS[name]
         options = ["--figures", "--out", str(RESULTS)]
-        if name in ("labels_needed", "other_data", "strategies"):
+        if name in ("adapted_loop", "labels_needed", "other_data", "strategies"):
             options += ["--records", str(RESULTS / f"{name}.json")]
         if name == "prepal_labels":
             options += ["--scale", "labels"]

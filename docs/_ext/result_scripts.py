@@ -2,6 +2,7 @@
 
 SCRIPTS = {
     "adapted_features": "adapted_features.py",
+    "adapted_loop": "labels_needed.py",
     "anchors": "anchors.py",
     "eindor2020": "papers/eindor2020.py",
     "few_label_fine_tuning": "few_label_tuning.py",
