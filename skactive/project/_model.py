@@ -91,11 +91,13 @@ class Trainer:
         options["cache"] = str(self.folder / "features")
         if target == "regression":
             return make_pipeline(BertFeatures(model, **options), Ridge())
-        options["adapt"] = self._adapts()
+        options["adapt"] = self.adapts()
         return make_text_classifier(model, target == "multi-label", **options)
 
-    def _adapts(self):
+    def adapts(self):
         """Whether the encoder learns from the labels; a session stays as it began."""
+        if self.settings.features is not None:
+            return False
         if self.settings.adapt is not None:
             return self.settings.adapt
         before = read_manifest(str(self.folder / "session"))

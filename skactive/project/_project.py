@@ -114,7 +114,7 @@ class Project(ProjectSettings):
         Whether the encoder learns from the labels during the session, in a process of
         its own, from 25 labels on; see :func:`skactive.make_text_classifier`. None
         means what the session in the folder began with, and True for a new session of
-        one class per text.
+        one class per text; but of more than 20,000 texts, only with True.
     fine_tuning : bool, default=True
         Whether the last training trains the encoder, where that pays. An encoder that
         learned in the session learns from all labels if they are 1.5 times as many. One
@@ -408,6 +408,11 @@ class Project(ProjectSettings):
         n_texts, n_given = len(self.texts), len(self.given)
         n_before = len(self.session.labels)
         LOG.info(f"{n_texts:,} texts, {n_given:,} labels given, {n_before:,} by people")
+        if self._trainer.adapts() and not self.session.adapts:
+            LOG.info(
+                "the encoder does not learn from the labels, as so many texts would be "
+                "encoded again and again; adapt=True allows it"
+            )
         described = {x["name"]: x for x in self.desk.state()["classes"]}
         if (machine := self._make_machine(described)) is not None:
             say_cost(machine, self.texts)
@@ -474,6 +479,7 @@ class Project(ProjectSettings):
             check_record(self.folder_, self._columns)
             write_record(self.folder_, self._columns)
             several = {"multi_label": True} if self.target == "multi-label" else {}
+            several |= {"max_adapted_pool": None} if self.adapt else {}
             self.session = LabelingSession(
                 learner.set_params(batch_size=_BATCH),
                 self.texts,

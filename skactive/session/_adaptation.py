@@ -15,7 +15,7 @@ from .._utils._containers import as_texts
 from .._utils._pipelines import find_adaptations, with_adapted
 from .._utils._repeatable import start_daemon
 
-_MOST_TEXTS = 20_000  # of a pool whose features are computed again
+MAX_POOL = 20_000  # texts whose features are computed again; minutes on a processor
 _CODE = "from skactive.bert._adapt_process import main; main()"
 
 
@@ -33,7 +33,8 @@ class Adapter:
         Why the last process failed.
     """
 
-    def __init__(self, n_trusted):
+    def __init__(self, n_trusted, max_pool):
+        self._max_pool = max_pool
         self._trusted = n_trusted  # of the last model before the session was opened
         self._ready = {}  # hash of what was trained -> number of rows
         self._failed = set()
@@ -42,6 +43,10 @@ class Adapter:
         self._lock = threading.Lock()
         self.error: str | None = None
         self.changed = lambda: None
+
+    def is_too_large(self, pool):
+        """Whether the features of a pool are not computed again."""
+        return self._max_pool is not None and len(pool) > self._max_pool
 
     @property
     def busy(self):
@@ -54,7 +59,7 @@ class Adapter:
         It is the largest whose training is there. If more labels are there than that,
         a process begins to train. `learner` has the labels, and is not trained.
         """
-        if not hasattr(learner, "X_labeled_") or len(pool) > _MOST_TEXTS:
+        if self.is_too_large(pool) or not hasattr(learner, "X_labeled_"):
             return 0
         wanted = _list_encoders(learner, learner.estimator)
         n, key = _describe(wanted)

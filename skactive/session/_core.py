@@ -85,7 +85,17 @@ class Core:
 
 
 def open_core(
-    learner, pool, folder, options, *, refit, encode, annotator, classes, multi_label
+    learner,
+    pool,
+    folder,
+    options,
+    *,
+    refit,
+    encode,
+    max_pool,
+    annotator,
+    classes,
+    multi_label,
 ):
     """Return the Core of a new session, or of that in a folder.
 
@@ -101,7 +111,7 @@ def open_core(
         )
         begin_or_resume(journal, pool, learner, classes, options, target, descriptions)
         vocabulary, choosing = Vocabulary(journal, learner, target), threading.RLock()
-        models = Models(journal, learner, vocabulary, refit, encode)
+        models = Models(journal, learner, vocabulary, refit, encode, max_pool)
         queue = Queue(journal, learner, models, choosing, options)
         models.prepare()
         answers = Answers(journal, vocabulary)

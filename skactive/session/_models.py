@@ -29,15 +29,16 @@ class Models:
     """The current model of a session.
 
     A model is a function of the journal up to an event, so the model of a killed
-    process is trained again. `refit` and `encode` are those of the session. The lock is
-    held while the state is read, but not while a model is trained.
+    process is trained again. `refit`, `encode` and `max_pool` (`max_adapted_pool`) are
+    those of the session. The lock is held while the state is read, but not while a
+    model is trained.
     """
 
-    def __init__(self, journal, learner, vocabulary, refit, encode):
+    def __init__(self, journal, learner, vocabulary, refit, encode, max_pool):
         self._state, self._lock = journal.state, journal.lock
         self._seed = seed = journal.manifest["base_seed"]
         self._base = base = fresh_learner(learner, seed)
-        self._adapter = make_adapter(journal, base)
+        self._adapter = make_adapter(journal, base, max_pool)
         self._refit = refit
         self._vocabulary = vocabulary
         pool, estimator = self._state.pool, learner.estimator
@@ -197,6 +198,12 @@ class Models:
     def adapting(self):
         """Whether the encoder learns from labels in a process now."""
         return self._adapter is not None and self._adapter.busy
+
+    @property
+    def adapts(self):
+        """Whether the encoder learns from labels."""
+        adapter = self._adapter
+        return adapter is not None and not adapter.is_too_large(self._state.pool)
 
     @property
     def encoder_error(self):
@@ -401,7 +408,7 @@ def train_in_background(base, encoder, adapter, data):
     return train(base, data, ready)
 
 
-def make_adapter(journal, base):
+def make_adapter(journal, base, max_pool):
     """Return an Adapter if the encoder of a learner learns from labels, else None.
 
     The learner then keeps what the encoder has learned in the folder of the session,
@@ -426,7 +433,7 @@ def make_adapter(journal, base):
         base._kept_params = {
             k: take_rows(v, order) for k, v in base._kept_params.items()
         }
-    return Adapter(journal.state.adapted)
+    return Adapter(journal.state.adapted, max_pool)
 
 
 def _when_there(method):

@@ -16,6 +16,7 @@ from ..estimation import (
     measure_agreement,
 )
 from ..simulation import Run
+from ._adaptation import MAX_POOL
 from ._answers import Difference
 from ._core import open_core
 from ._doubts import find_doubtful
@@ -66,6 +67,10 @@ class LabelingSession:
         need not wait for them. Until all are there, items are chosen among those that
         have features, and the first ones at random. It has an effect if the front steps
         of the learner's pipeline need no training, such as `BertFeatures`.
+    max_adapted_pool : int, default=20000
+        Largest number of items of a pool for which an encoder learns from the labels,
+        as in :class:`skactive.bert.AdaptedFeatures`: it computes the features of all
+        items again after 25, 50, 100, ... labels. None allows any.
     annotator : str, default=None
         Name of the person who answers. It is recorded with every event.
     classes : sequence of labels, or dict of name to str or list of str, default=None
@@ -142,6 +147,8 @@ class LabelingSession:
     encoded : float
         Share of the pool whose features were computed or failed, from 0 to 1; below 1
         only with `encode`.
+    adapts : bool
+        Whether the encoder of the learner learns from the labels.
     model_age : int
         Number of items whose current label the newest model was not trained on.
     run : Run
@@ -244,6 +251,7 @@ class LabelingSession:
         *,
         refit: bool | Literal["background"] = True,
         encode: Literal["background"] | None = None,
+        max_adapted_pool: int | None = MAX_POOL,
         annotator: str | None = None,
         classes: Sequence[Any] | dict[str, Any] | None = None,
         multi_label: bool | None = None,
@@ -260,6 +268,8 @@ class LabelingSession:
                 "estimator: ActiveLearner(estimator)."
             )
         check_refit(refit)
+        if max_adapted_pool is not None:
+            check_count("max_adapted_pool", max_adapted_pool, least=0)
         check_path("folder", folder)
         if n_labels is not None:
             check_count("n_labels", n_labels)
@@ -272,6 +282,7 @@ class LabelingSession:
             Options(settle, overlap, audit_every, max_similarity),
             refit=refit,
             encode=encode,
+            max_pool=max_adapted_pool,
             annotator=annotator,
             classes=classes,
             multi_label=multi_label,
@@ -938,6 +949,11 @@ class LabelingSession:
     def newest_model(self) -> Model:
         """The newest trained model, without waiting; see the attributes above."""
         return self._core.models.newest()
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the encoder of the learner learns from the labels."""
+        return self._core.models.adapts
 
     @property
     def encoded(self) -> float:

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import subprocess
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from skactive import ActiveLearner, ClassDescriptions, make_text_classifier
+from skactive import (
+    ActiveLearner,
+    ClassDescriptions,
+    LabelingSession,
+    make_text_classifier,
+)
 from skactive._storage._files import LockedError
 from skactive.bert._adapted import ContrastiveEncoder
 from skactive.project import Project, ProjectSettings
@@ -286,7 +292,11 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
     assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")
 
 
-def test_the_encoder_learns_unless_the_session_began_without_it(table, tiny_bert):
+def test_the_encoder_learns_unless_the_session_began_without_it(
+    table, tiny_bert, caplog, monkeypatch
+):
+    caplog.set_level("INFO", "skactive.project")
+
     def learns(label="category", **options):
         with Project(
             table, "text", label, model=tiny_bert, **options
@@ -294,8 +304,16 @@ def test_the_encoder_learns_unless_the_session_began_without_it(table, tiny_bert
             estimator = project.session._core.models.estimator
         return "adapted" in str(estimator)
 
+    said = "the encoder does not learn from the labels"
     assert learns()
+    assert said not in caplog.text
+    default = partial(LabelingSession, max_adapted_pool=5)
+    monkeypatch.setattr("skactive.project._project.LabelingSession", default)
     assert learns(), "resumed"
+    assert said in caplog.text
+    caplog.clear()
+    assert learns(adapt=True)
+    assert said not in caplog.text
     assert not learns("sentiment", adapt=False)
     assert not learns("sentiment"), "a folder of before"
     with pytest.warns(UserWarning, match="learner"):

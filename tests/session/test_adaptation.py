@@ -181,9 +181,10 @@ def test_a_process_ends_with_the_one_that_waits_for_it(start, monkeypatch):
     assert process.wait(60) != 0
 
 
-def test_a_large_pool_is_not_encoded_again(start, monkeypatch):
-    monkeypatch.setattr(_adaptation, "_MOST_TEXTS", 50)
-    session = start()
+def test_a_large_pool_is_not_encoded_again(start):
+    session = start(max_adapted_pool=50)
+    assert not session.adapts
+    assert start("other").adapts
     session.tell(some(30), unasked=True)
     session.ask(1)
     assert wait_for(session, 0).estimator_.weights_ == {"frozen": 1.0}
