@@ -37,9 +37,9 @@ NEEDED = {
 }
 # Fine-tuning was measured with so few classes, and pays from about so many labels.
 _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
-# On three data sets, one seed each, fine-tuning beside an encoder that has learned from
+# On three data sets, one seed each, a fine-tuned part next to one that has learned from
 # contrasts gained .1 points with 50 labels and .4 with 200, for four trainings.
-_LEAST_BESIDE_ADAPTED = 200
+_LEAST_WITH_ADAPTED = 200
 _MORE_TO_ADAPT = 1.5  # an encoder learns again from so many times the labels
 # With 300 and 1,000 labels of 12 classes of GoEmotions, several classes per text, the
 # frozen encoder was better: micro F1 .37 and .38 against .32 and .29.
@@ -169,11 +169,11 @@ class Trainer:
         return self.model
 
     def _pays(self, y, learned):
-        """Whether labels `y` fine-tune the encoder beside what a session has learned.
+        """Whether labels `y` fine-tune the encoder, next to what a session has learned.
 
         A session has `learned` from so many of them, None for all.
         """
-        least = _LEAST_TO_FINE_TUNE if learned == 0 else _LEAST_BESIDE_ADAPTED
+        least = _LEAST_TO_FINE_TUNE if learned == 0 else _LEAST_WITH_ADAPTED
         if self.target == "multi-label":
             least = _LEAST_OF_SEVERAL
         return (
