@@ -8,7 +8,7 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
@@ -74,8 +74,7 @@ class ReadCounter:
     """
 
     def __init__(self, estimator):
-        front, _ = split_estimator(estimator)
-        steps = [] if front is None else [step for _, step in front.steps]
+        steps = first_steps(split_estimator(estimator)[0])
         self._steps = [x for x in steps if hasattr(x, "__skactive_reader__")]
         self._read = self._thread = None
 
@@ -90,6 +89,16 @@ class ReadCounter:
     def _open(self):
         with suppress(Exception):  # whatever needs the encoder raises it
             self._read = self._steps[0].__skactive_reader__()
+
+
+def first_steps(front):
+    """Return the steps of a pipeline; of a union, those of its first part."""
+    steps = []
+    for _, step in getattr(front, "steps", ()):
+        if isinstance(step, FeatureUnion):
+            step = step.transformer_list[0][1]
+        steps += first_steps(step) or [step]
+    return steps
 
 
 def computes_features(estimator):
@@ -112,6 +121,10 @@ def makes_features(final):
 
 def needs_training(step):
     """Whether a step of a pipeline must be fitted first, also if it does not say so."""
+    if isinstance(step, FeatureUnion):
+        return any(needs_training(part) for _, part in step.transformer_list)
+    if isinstance(step, Pipeline):
+        return any(needs_training(part) for _, part in step.steps)
     return not hasattr(step, "__sklearn_tags__") or get_tags(step).requires_fit
 
 

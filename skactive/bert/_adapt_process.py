@@ -28,12 +28,13 @@ def main():
 
 
 def _adapt(task):
-    trained = []
+    trained, pool = [], _read(task["texts"])
+    n = max(len(texts) for _, texts, *_ in task["encoders"])
     for params, texts, labels, weights in task["encoders"]:
         features = AdaptedFeatures(**params, verbose=0)
         trained.append(features.fit(_read(texts), labels, weights))
-    if task["texts"]:
-        trained[0].transform(_read(task["texts"]))
+        if len(pool) and len(texts) == n:  # those of folds read no other texts
+            features.transform(pool)
     is_done = all(map(is_kept, trained))
     return "done" if is_done else "its results could not be written"
 

@@ -14,6 +14,7 @@ from ._parser import one_or_several, show_line
 _REMEMBERED = "text label show separator id suggest until annotator folder features "
 _REMEMBERED += "strategy model prompt dimensions machine machine_model max_requests "
 _REMEMBERED += "max_tokens max_length regression adapt"
+_REPEATED = "model", "prompt"
 
 
 def run_label(terminal, port, no_browser, **options):
@@ -32,7 +33,8 @@ def make_project(
     """Return the project of the options of the command."""
     options["show"] = [x for part in show or () for x in part.split(",") if x]
     options["adapt"] = options.get("adapt") or (False if no_adapt else None)
-    options |= {name: one_or_several(options[name]) for name in ("text", "label")}
+    several = [x for x in ("text", "label", "model", "prompt") if options.get(x)]
+    options |= {name: one_or_several(options[name]) for name in several}
     project = Project(fine_tuning=not no_fine_tuning, **options).recall()
     if classes_file is not None:
         names = project.find_classes()
@@ -85,9 +87,12 @@ def name_command(project, terminal=False):
         value = getattr(project, name)
         if value in (None, False, []) or value == getattr(ProjectSettings, name, None):
             continue
-        words.append(f"--{name.replace('_', '-')}")
-        if value is not True:
-            words += map(str, value if isinstance(value, list) else [value])
+        option = f"--{name.replace('_', '-')}"
+        values = [] if value is True else value if isinstance(value, list) else [value]
+        if name in _REPEATED:
+            words += [word for each in values for word in (option, each)]
+        else:
+            words += [option, *map(str, values)]
     words += ["--no-adapt"] * (project.adapt is False)
     words += ["--no-fine-tuning"] * (not project.fine_tuning)
     return shlex.join(words + ["--terminal"] * terminal)

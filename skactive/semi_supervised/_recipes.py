@@ -2,11 +2,13 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from .._utils._lazy import need_bert
 from .._utils._pipelines import has_descriptions, with_adapted
@@ -23,7 +25,7 @@ _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 
 def make_text_classifier(
-    model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
+    model: str | os.PathLike | Sequence = "sentence-transformers/all-MiniLM-L6-v2",
     multi_label: bool = False,
     adapt: bool | None = None,
     **options: Any,
@@ -48,8 +50,10 @@ def make_text_classifier(
 
     Parameters
     ----------
-    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
-        The encoder: a name on the hub or a local folder.
+    model : str, path-like or sequence, default="sentence-transformers/all-MiniLM-L6-v2"
+        The encoder: a name on the hub or a local folder. Each of several encoders gives
+        parts of the mixture, "frozen2", "adapted2" and so on; its frozen features are
+        centered by the mean of the labeled texts, and have unit length after that.
     multi_label : bool, default=False
         Whether `y` will be an indicator matrix, (n, k) of 0 and 1.
     adapt : bool or None, default=None
@@ -59,7 +63,7 @@ def make_text_classifier(
         `multi_label` is True.
     **options : dict
         Other parameters of :class:`skactive.bert.BertFeatures`, such as `max_length`,
-        `cache` or `device`.
+        `cache` or `device`. With several encoders, a list has a value for each.
 
     Returns
     -------
@@ -73,7 +77,8 @@ def make_text_classifier(
     ImportError
         Without the extra `bert`.
     ValueError
-        For `adapt=True` with `multi_label`.
+        For `adapt=True` or several encoders with `multi_label`, and for a list of
+        another length than that of the encoders.
 
     See Also
     --------
@@ -100,23 +105,63 @@ def make_text_classifier(
             "AdaptedFeatures before a TunedOneVsRestClassifier."
         )
     if multi_label:
+        if not isinstance(model, str | os.PathLike):
+            raise ValueError(
+                "'model' must be one encoder with multi_label=True, got "
+                f"{model!r:.100}. Pass a name or a folder."
+            )
         logistic = LogisticRegression(C=10, max_iter=1000)
         return make_pipeline(
             BertFeatures(model, **options), TunedOneVsRestClassifier(logistic)
         )
+    models = [model] if isinstance(model, str | os.PathLike) else list(model)
+    _check_several(models, options)
+    parts: list = []
+    for i, each in enumerate(models):
+        own = {
+            name: value[i] if type(value) is list and len(models) > 1 else value
+            for name, value in options.items()
+        }
+        end = str(i + 1) if i else ""
+        parts.append((f"frozen{end}", _make_frozen(each, own, centers=i > 0)))
+        if adapt:
+            parts.append((f"adapted{end}", _make_adapted(each, own)))
+    if len(parts) == 1:
+        return parts[0][1]
+    # Measured with two and with four parts.
+    return MixtureClassifier(parts, prior=2.0 * len(models) ** 2)
+
+
+def _check_several(models, options):
+    """Raise a ValueError unless there are encoders, and lists have a value for each."""
+    if not models:
+        raise ValueError("'model' must name an encoder, got []. Pass a name.")
+    for name, value in options.items():
+        if type(value) is list and len(models) > 1 and len(value) != len(models):
+            raise ValueError(
+                f"{name!r} must be one value or a list with a value for each of the "
+                f"{len(models)} encoders, got {value!r:.100}."
+            )
+
+
+def _make_frozen(model, options, centers):
+    """Return a linear model of frozen features, which learns from unlabeled texts."""
     student = FewLabelClassifier(candidates=["balanced logistic C=10"])
-    frozen = make_pipeline(
+    # The features of many encoders point in nearly the same direction.
+    center = [StandardScaler(with_std=False), Normalizer()] if centers else []
+    return make_pipeline(
         BertFeatures(model, **options),
+        *center,
         SelfTraining(student, teacher=FewLabelClassifier()),
     )
-    if not adapt:
-        return frozen
+
+
+def _make_adapted(model, options):
+    """Return a linear model of features of an encoder that learns from the labels."""
     features = AdaptedFeatures(model, refit="doubling")
     shared = options.keys() & features.get_params()
     features.set_params(**{name: options[name] for name in shared})
-    logistic = LogisticRegression(C=10, max_iter=1000)
-    adapted = make_pipeline(features, logistic)
-    return MixtureClassifier([("frozen", frozen), ("adapted", adapted)])
+    return make_pipeline(features, LogisticRegression(C=10, max_iter=1000))
 
 
 def make_fine_tuned_classifier(

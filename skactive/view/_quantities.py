@@ -7,14 +7,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import is_regressor
-from sklearn.pipeline import FeatureUnion
 
 from .._math import _scores
 from .._utils._chunks import LARGE, LazyRows, chunk_size, concatenate_chunks, float_rows
 from .._utils._containers import BlockRows, is_dask, take_rows
 from .._utils._labels import TARGETS, find_target, marginals
 from .._utils._linear import check_boundary, check_gradient_factors
-from .._utils._pipelines import makes_features, split_estimator
+from .._utils._pipelines import first_steps, makes_features, split_estimator
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
 from ..linear_model import quicken
@@ -453,16 +452,7 @@ def _suggest(*, y_labeled, model, **arguments):
 def _steps(model):
     """Return the steps of a model; of a union of features, those of its first part."""
     front, final = split_estimator(model)
-    return [*_front_steps(front), final]
-
-
-def _front_steps(front):
-    steps = []
-    for _, step in getattr(front, "steps", ()):
-        if isinstance(step, FeatureUnion):
-            step = step.transformer_list[0][1]
-        steps += _front_steps(step) or [step]
-    return steps
+    return [*first_steps(front), final]
 
 
 def _describe(final):

@@ -345,5 +345,8 @@ def test_the_command_that_continues_is_quoted():
         "--separator '|' --annotator Ann --prompt 'query: ' --dimensions 128 "
         "--max-length 256 --regression --no-fine-tuning"
     )
+    two = {"model": ["a", "b"], "prompt": ["", "query: "]}
+    assert "--prompt '' --prompt 'query: '" in name_command(replace(project, **two))
+    assert "--model a --model b " in name_command(replace(project, **two))
     assert name_command(replace(project, adapt=True)).endswith(" --adapt")
     assert name_command(replace(project, adapt=False)).endswith(" --no-adapt")

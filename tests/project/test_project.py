@@ -292,6 +292,22 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
     assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")
 
 
+def test_two_encoders(table, tiny_bert):
+    prompts = ["", "query: "]
+    options = {"model": [tiny_bert, tiny_bert], "prompt": prompts, "adapt": False}
+    with Project(table, "text", "category", **options).open() as project:
+        model = project.session.learner.estimator
+        assert [part[0].prompt for _, part in model.parts] == prompts
+        project.session.tell({i: "good" for i in range(2, 8)}, unasked=True)
+        fitted = project.train_final()
+        assert list(fitted.parts_) == ["frozen", "frozen2"]
+        assert project.save(fitted) is not None
+    for options in ({"regression": True}, {"separator": "|"}):
+        label = "score" if "regression" in options else "topics"
+        with pytest.raises(ValueError, match="'model' must be one encoder unless"):
+            Project(table, "text", label, model=["a", "b"], **options).open()
+
+
 def test_the_encoder_learns_unless_the_session_began_without_it(
     table, tiny_bert, caplog, monkeypatch
 ):
