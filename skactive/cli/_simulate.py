@@ -61,10 +61,10 @@ def run_simulate(**options):
     settings = SimulateSettings(**options)
 
     def load():
-        X, y, names = _read_labeled(settings.file, settings)
+        X, y, names = read_labeled(settings.file, settings)
         if settings.test_file is None:
             return X, y, None
-        X_test, y_test, others = _read_labeled(settings.test_file, settings)
+        X_test, y_test, others = read_labeled(settings.test_file, settings)
         if y.ndim == 2:
             y_test = _align_columns(y_test, others, names)
         return X, y, (X_test, y_test)
@@ -168,7 +168,7 @@ def prepare_folder(folder):
         ) from exc
 
 
-def _read_labeled(file, settings):
+def read_labeled(file, settings):
     """Return texts and labels of the rows that have one, and the names of columns."""
     label = one_or_several(settings.label)
     with warnings.catch_warnings(record=True) as caught:

@@ -298,7 +298,7 @@ def test_two_encoders(table, tiny_bert):
     with Project(table, "text", "category", **options).open() as project:
         model = project.session.learner.estimator
         assert [part[0].prompt for _, part in model.parts] == prompts
-        project.session.tell({i: "good" for i in range(2, 8)}, unasked=True)
+        project.session.tell(dict.fromkeys(range(2, 8), "good"), unasked=True)
         fitted = project.train_final()
         assert list(fitted.parts_) == ["frozen", "frozen2"]
         assert project.save(fitted) is not None
