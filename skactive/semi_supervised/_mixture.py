@@ -210,8 +210,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
             for name, model in fitted.items()
             if all(step.n_adapted_ for _, step in _adapted_steps(model))
         } or fitted
-        proba, held = self._hold_out(rows, codes, X_unlabeled, people)
-        self._folds = [(used[test], models) for test, models in self._folds]
+        proba, held, folds = self._hold_out(rows, codes, X_unlabeled, people)
+        self._folds = [(used[test], models) for test, models in folds]
         self.n_held_out_ = len(held)
         likelihood = proba[:, np.arange(len(held)), codes[held]].T
         shares = mixture_weights(likelihood, weight[held], self.prior)
@@ -262,13 +262,16 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         return fit_last(model, X, y, pool, **params)
 
     def _hold_out(self, rows, codes, pool, people):
-        """Return (parts, h, k) probabilities of held-out rows, and the (h,) rows."""
+        """Return (parts, h, k) probabilities of held-out rows, the (h,) rows, and folds.
+
+        A fold has the rows that it holds out, and the parts trained without them.
+        """
         X, y, weight = rows
         proba = np.zeros((len(self.parts_), len(y), len(self.classes_)))
         is_held = np.zeros(len(y), dtype=bool)
         is_single = np.bincount(codes[:people], minlength=len(self.classes_))[codes] < 2
         splits = self._split(codes, people) if len(self.parts_) > 1 else ()
-        self._folds = []
+        folds = []
         for train, test in splits:
             counted = test[~is_single[test]]
             if not len(counted) or np.ptp(codes[train]) == 0:
@@ -281,9 +284,9 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
                 n_people = int(np.sum(train < people))
                 models[name] = self._train(name, part, pool, n_people, adapted)
                 proba[i, counted] = self._predict(models[name], take_rows(X, counted))
-            self._folds.append((test, models))
+            folds.append((test, models))
         held = np.flatnonzero(is_held)
-        return proba[:, held], held
+        return proba[:, held], held, folds
 
     def _split(self, codes, people):
         """Yield the training rows and the held-out rows of each fold."""
