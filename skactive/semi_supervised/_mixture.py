@@ -262,7 +262,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         return fit_last(model, X, y, pool, **params)
 
     def _hold_out(self, rows, codes, pool, people):
-        """Return (parts, h, k) probabilities of held-out rows, the (h,) rows, and folds.
+        """Return probabilities (parts, h, k) of held-out rows, these (h,), and folds.
 
         A fold has the rows that it holds out, and the parts trained without them.
         """
