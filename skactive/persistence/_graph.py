@@ -90,7 +90,11 @@ class Graph(nn.Module):
             inner = self._build(model.estimator_, of_texts)
             return self._soften(inner, model.temperature_)
         if kind is MixtureClassifier:
-            return self._soften(self._mix(model, of_texts), model.temperature_)
+            mixed = self._mix(model, of_texts)
+            if is_multi_label(model):
+                self.thresholds = model.thresholds_.tolist()
+                return mixed
+            return self._soften(mixed, model.temperature_)
         if not of_texts:
             return self._link(model, _make_linear(model))
         if kind in (BertClassifier, BertRegressor):

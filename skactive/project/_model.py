@@ -74,14 +74,11 @@ class Trainer:
 
     def _make_model(self):
         target, settings = self.target, self.settings
-        if settings.adapt and target != "single-label":
+        if settings.adapt and target == "regression":
+            raise ValueError("'adapt' must be None or False for numbers, got True.")
+        if len(settings.encoders) > 1 and target == "regression":
             raise ValueError(
-                "'adapt' must be None or False unless each text has one class, got "
-                "True."
-            )
-        if len(settings.encoders) > 1 and target != "single-label":
-            raise ValueError(
-                "'model' must be one encoder unless each text has one class, got "
+                "'model' must be one encoder for numbers, got "
                 f"{settings.encoders!r:.100}."
             )
         if settings.features is not None:
@@ -164,7 +161,7 @@ class Trainer:
                 "session"
             )
             try:
-                if self.target == "multi-label":
+                if self.target == "multi-label" and is_tuned:
                     self._fine_tune(X, y)
                 else:
                     self._train_on_all(newest.learner, learned, is_tuned, X_unlabeled)
@@ -197,7 +194,7 @@ class Trainer:
         final = seeded_clone(estimator, np.random.default_rng(0))
         # These labels have the order in which they came, as for the session.
         labeled = learner.X_labeled_, learner.y_labeled_
-        self.model, self.classes = fit_last(final, *labeled, X_unlabeled), None
+        self.model = fit_last(final, *labeled, X_unlabeled)
 
     def _fine_tune(self, X, y):
         encoder, options = self._describe_encoder()

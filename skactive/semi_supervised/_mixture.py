@@ -19,8 +19,9 @@ from .._math._calibration import (
     mixture_weights,
     shrink_temperature,
 )
+from .._math._scores import tune_thresholds
 from .._utils._containers import count_items, read_items, take_rows
-from .._utils._labels import as_labels, check_classes, check_one_label
+from .._utils._labels import as_labels, check_classes, check_one_label, marginals
 from .._utils._linear import (
     boundary_distance,
     check_boundary,
@@ -75,8 +76,12 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         Number of labels that chose the weights. With none, weights are equal.
     temperature_ : float
         The logarithms of the mixed probabilities are divided by it.
+    thresholds_ : ndarray of shape (k,)
+        For an indicator matrix: a label is predicted if its probability is above it.
     classes_ : ndarray of shape (k,)
-        The classes of any of the parts.
+        The classes of any of the parts, or the numbers of the columns.
+    multi_label_ : bool
+        Whether `y` was an indicator matrix.
 
     See Also
     --------
@@ -92,8 +97,10 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
 
     Each row goes to the fold with the fewest rows of its class, then the fewest rows,
     in the order of the rows. So a later label moves no other. A label that no other row
-    has does not choose weights. In a fold, an encoder that learns from the first rows
-    learns from those of them that the fold does not hold out.
+    has does not choose weights. Of several labels of a row, the one that is rarest so
+    far counts there, and each is a share of the row in the likelihood. In a fold, an
+    encoder that learns from the first rows learns from those of them that the fold does
+    not hold out.
 
     Features, as a strategy sees them, are those of all parts side by side. Gradients
     and distances to decision boundaries are those of the part with the largest weight.
@@ -161,8 +168,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         ----------
         X : container of n items
             Items that all parts accept.
-        y : array-like of shape (n,)
-            Their labels.
+        y : array-like of shape (n,) or (n, k)
+            Their labels, or an indicator matrix if all parts take one.
         sample_weight : array-like of shape (n,) or None, default=None
             Weights of the labels, also in the choice. Defaults to 1.
         X_unlabeled : container of items or None, default=None
@@ -179,13 +186,15 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         Raises
         ------
         TypeError
-            For an indicator matrix, which has several labels per item, and for weights
-            that the `fit` of a part does not take.
+            For an indicator matrix if a part takes none, and for weights that the `fit`
+            of a part does not take.
         """
         self._check_parts()
         X, n = read_items(X)
         labels = as_labels(y, n)
-        check_one_label(labels, self)
+        self.multi_label_ = labels.ndim == 2
+        if self.multi_label_ and not all(map(_takes_several, self.parts)):
+            check_one_label(labels, self)
         check_classes(labels, self)
         weight = check_sample_weight(
             sample_weight, np.empty((n, 0)), ensure_non_negative=True
@@ -203,25 +212,47 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
             name: self._train(name, rows, X_unlabeled, people) for name, _ in self.parts
         }
         classes = [model.classes_ for model in fitted.values()]
-        self.classes_ = np.unique(np.concatenate(classes))
-        codes = np.searchsorted(self.classes_, labels)
+        self.classes_ = (
+            np.arange(labels.shape[1])
+            if self.multi_label_
+            else np.unique(np.concatenate(classes))
+        )
         self.parts_ = {
             name: model
             for name, model in fitted.items()
             if all(step.n_adapted_ for _, step in _adapted_steps(model))
         } or fitted
-        proba, held, folds = self._hold_out(rows, codes, X_unlabeled, people)
+        proba, held, folds = self._hold_out(rows, X_unlabeled, people)
         self._folds = [(used[test], models) for test, models in folds]
         self.n_held_out_ = len(held)
-        likelihood = proba[:, np.arange(len(held)), codes[held]].T
-        shares = mixture_weights(likelihood, weight[held], self.prior)
+        self._choose(proba, labels[held], weight[held])
+        return self
+
+    def _choose(self, proba, y, weight):
+        """Set the weights, and the temperature or the thresholds, by held-out labels.
+
+        `proba` are the probabilities (parts, h, k) of labels `y`, (h,) or (h, k).
+        """
+        several, k = self.multi_label_, len(self.classes_)
+        if several:  # each label of a row counts for a share of it
+            likelihood = np.where(y, proba, 1 - proba).reshape(len(proba), -1).T
+            each = np.repeat(weight / k, k)
+        else:
+            codes, each = np.searchsorted(self.classes_, y), weight
+            likelihood = proba[:, np.arange(len(y)), codes].T
+        shares = mixture_weights(likelihood, each, self.prior)
         self.weights_ = dict(zip(self.parts_, shares.tolist(), strict=True))
         self.temperature_ = 1.0
-        if len(held) and len(self.parts_) > 1:
-            mixed = log_of(np.tensordot(shares, proba, 1))
-            temperature = calibrate(mixed, codes[held], weight[held])[1]
-            self.temperature_ = shrink_temperature(temperature, len(held))
-        return self
+        if several:
+            self.thresholds_ = np.full(k, 0.5)
+        if not len(y) or len(self.parts_) == 1:
+            return
+        mixed = np.tensordot(shares, proba, 1)
+        if several:
+            self.thresholds_ = tune_thresholds(mixed, y)
+        else:
+            temperature = calibrate(log_of(mixed), codes, weight)[1]
+            self.temperature_ = shrink_temperature(temperature, len(y))
 
     def _check_parts(self):
         """Raise an error unless `parts` are named classifiers."""
@@ -261,20 +292,21 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
             params["sample_weight"] = weight
         return fit_last(model, X, y, pool, **params)
 
-    def _hold_out(self, rows, codes, pool, people):
+    def _hold_out(self, rows, pool, people):
         """Return probabilities (parts, h, k) of held-out rows, these (h,), and folds.
 
         A fold has the rows that it holds out, and the parts trained without them.
         """
         X, y, weight = rows
         proba = np.zeros((len(self.parts_), len(y), len(self.classes_)))
-        is_held = np.zeros(len(y), dtype=bool)
-        is_single = np.bincount(codes[:people], minlength=len(self.classes_))[codes] < 2
-        splits = self._split(codes, people) if len(self.parts_) > 1 else ()
+        is_held, kinds = np.zeros(len(y), dtype=bool), _list_kinds(y)
+        is_single = np.bincount(kinds[:people], minlength=kinds.max() + 1)[kinds] < 2
+        is_single &= not self.multi_label_
+        splits = self._split(kinds, people) if len(self.parts_) > 1 else ()
         folds = []
         for train, test in splits:
             counted = test[~is_single[test]]
-            if not len(counted) or np.ptp(codes[train]) == 0:
+            if not len(counted) or (y[train] == y[train][:1]).all():
                 continue
             is_held[counted] = True
             part, models = (take_rows(X, train), y[train], weight[train]), {}
@@ -288,10 +320,10 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         held = np.flatnonzero(is_held)
         return proba[:, held], held, folds
 
-    def _split(self, codes, people):
+    def _split(self, kinds, people):
         """Yield the training rows and the held-out rows of each fold."""
-        folds = np.full(len(codes), -1)
-        folds[:people] = deal_in_order(codes[:people], self.n_splits)
+        folds = np.full(len(kinds), -1)
+        folds[:people] = deal_in_order(kinds[:people], self.n_splits)
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
@@ -314,8 +346,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
 
         Rows of weight 0 do not count.
         """
-        codes = np.unique(y, return_inverse=True)[1]
-        people = len(codes) if n_labeled is None else n_labeled
+        kinds = _list_kinds(np.asarray(y))
+        people = len(kinds) if n_labeled is None else n_labeled
         for _, part in self.parts:
             for encoder, rows in find_adaptations(
                 part, X, y, sample_weight=sample_weight, n_labeled=people
@@ -323,13 +355,17 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
                 yield encoder, rows
                 if len(self.parts) == 1 or not len(rows):
                     continue
-                for train, _ in self._split(codes, people):
+                for train, _ in self._split(kinds, people):
                     yield encoder, train[train < len(rows)]
 
     def _predict(self, model, X):
         """Return the probabilities (n, k) of a part for all classes."""
         proba = np.zeros((count_items(X), len(self.classes_)))
         with naming("X"):
+            if self.multi_label_:
+                several = model.predict_proba(X)
+                is_list = isinstance(several, list)
+                return marginals(several, model.classes_) if is_list else several
             columns = np.searchsorted(self.classes_, model.classes_)
             proba[:, columns] = model.predict_proba(X)
         return proba
@@ -348,10 +384,10 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         """
         check_is_fitted(self)
         X, _ = read_items(X)
-        total = 0.0
+        total: Any = 0.0
         for name, model in self.parts_.items():
             total = total + self.weights_[name] * self._predict(model, X)
-        return soften(total, self.temperature_)
+        return total if self.multi_label_ else soften(total, self.temperature_)
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
@@ -363,10 +399,13 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
 
         Returns
         -------
-        y : ndarray of shape (n,)
+        y : ndarray of shape (n,) or (n, k)
+            The most likely class, or those above their threshold.
         """
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        proba = self.predict_proba(X)
+        if self.multi_label_:
+            return (proba > self.thresholds_).astype(int)
+        return self.classes_[proba.argmax(axis=1)]
 
     def _strongest(self):
         """Return the front steps and the model of the part with the largest weight."""
@@ -458,6 +497,27 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         if self.parts:
             tags.input_tags = get_tags(self.parts[0][1]).input_tags
         return tags
+
+
+def _takes_several(part):
+    """Whether a named classifier predicts several classes of an item."""
+    return get_tags(part[1]).target_tags.multi_output
+
+
+def _list_kinds(y):
+    """Return the class (n,) of each row as a number.
+
+    Of several classes, it is the one that is rarest in the rows up to this one.
+    """
+    if y.ndim == 1:
+        return np.unique(y, return_inverse=True)[1]
+    n, k = y.shape
+    kinds, counts = np.full(n, k), np.zeros(k)
+    for i, row in enumerate(y != 0):
+        counts += row
+        if row.any():
+            kinds[i] = np.where(row, counts, np.inf).argmin()
+    return kinds
 
 
 def _take_columns(X, start, stop):

@@ -44,9 +44,8 @@ def make_text_classifier(
       encoder learns from the labels, and a logistic regression. It is there from 25
       labels on.
 
-    For several labels per text, it is a pipeline of features of the frozen encoder and
-    a logistic regression for each label with a threshold that cross-validation tunes;
-    it does not use unlabeled texts.
+    For several labels per text, both have a logistic regression for each label, with a
+    threshold that cross-validation tunes, and unlabeled texts are not used.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ def make_text_classifier(
         Whether the encoder learns from the labels. With 25, 50, 100, ... labels, a
         training then takes about a minute on a processor; the others take seconds.
         False returns the pipeline of the part "frozen". None means True, unless
-        `multi_label` is True.
+        `multi_label` is True, where it was not measured.
     **options : dict
         Other parameters of :class:`skactive.bert.BertFeatures`, such as `max_length`,
         `cache` or `device`. With several encoders, a list has a value for each.
@@ -77,8 +76,7 @@ def make_text_classifier(
     ImportError
         Without the extra `bert`.
     ValueError
-        For `adapt=True` or several encoders with `multi_label`, and for a list of
-        another length than that of the encoders.
+        For a list of another length than that of the encoders.
 
     See Also
     --------
@@ -99,21 +97,6 @@ def make_text_classifier(
         adapt = not multi_label
     check_bool("adapt", adapt)
     need_bert("the recommended classifier", *(["skorch"] if adapt else []))
-    if multi_label and adapt:
-        raise ValueError(
-            "'adapt' must be False with multi_label=True, got True. Use "
-            "AdaptedFeatures before a TunedOneVsRestClassifier."
-        )
-    if multi_label:
-        if not isinstance(model, str | os.PathLike):
-            raise ValueError(
-                "'model' must be one encoder with multi_label=True, got "
-                f"{model!r:.100}. Pass a name or a folder."
-            )
-        logistic = LogisticRegression(C=10, max_iter=1000)
-        return make_pipeline(
-            BertFeatures(model, **options), TunedOneVsRestClassifier(logistic)
-        )
     models = [model] if isinstance(model, str | os.PathLike) else list(model)
     _check_several(models, options)
     parts: list = []
@@ -123,9 +106,10 @@ def make_text_classifier(
             for name, value in options.items()
         }
         end = str(i + 1) if i else ""
-        parts.append((f"frozen{end}", _make_frozen(each, own, centers=i > 0)))
+        frozen = _make_frozen(each, own, multi_label, centers=i > 0)
+        parts.append((f"frozen{end}", frozen))
         if adapt:
-            parts.append((f"adapted{end}", _make_adapted(each, own)))
+            parts.append((f"adapted{end}", _make_adapted(each, own, multi_label)))
     if len(parts) == 1:
         return parts[0][1]
     # Measured with two and with four parts.
@@ -144,24 +128,27 @@ def _check_several(models, options):
             )
 
 
-def _make_frozen(model, options, centers):
-    """Return a linear model of frozen features, which learns from unlabeled texts."""
+def _make_frozen(model, options, multi_label, centers):
+    """Return a linear model of frozen features, which may learn from other texts."""
     student = FewLabelClassifier(candidates=["balanced logistic C=10"])
+    last = SelfTraining(student, teacher=FewLabelClassifier())
     # The features of many encoders point in nearly the same direction.
     center = [StandardScaler(with_std=False), Normalizer()] if centers else []
-    return make_pipeline(
-        BertFeatures(model, **options),
-        *center,
-        SelfTraining(student, teacher=FewLabelClassifier()),
-    )
+    last = _make_logistic(multi_label) if multi_label else last
+    return make_pipeline(BertFeatures(model, **options), *center, last)
 
 
-def _make_adapted(model, options):
+def _make_adapted(model, options, multi_label):
     """Return a linear model of features of an encoder that learns from the labels."""
     features = AdaptedFeatures(model, refit="doubling")
     shared = options.keys() & features.get_params()
     features.set_params(**{name: options[name] for name in shared})
-    return make_pipeline(features, LogisticRegression(C=10, max_iter=1000))
+    return make_pipeline(features, _make_logistic(multi_label))
+
+
+def _make_logistic(multi_label):
+    logistic = LogisticRegression(C=10, max_iter=1000)
+    return TunedOneVsRestClassifier(logistic) if multi_label else logistic
 
 
 def make_fine_tuned_classifier(

@@ -177,3 +177,34 @@ def test_a_bundle_has_its_encoder_once(tiny_bert, tmp_path):
     shutil.rmtree(folder)
     found = skactive.load(tmp_path / "model")
     assert_allclose(found.predict_proba(TEXTS), expected)
+
+
+def test_several_labels_per_text(tiny_bert, tmp_path):
+    options = {"device": "cpu", "precision": "float32"}
+    model = make_text_classifier(tiny_bert, multi_label=True, adapt=True, **options)
+    quick = {"n_steps": 2, "batch_size": 8, "lr": 1e-2, "freeze": 1}
+    model.set_params(**{f"adapted__adaptedfeatures__{k}": v for k, v in quick.items()})
+    Y = (LABELS[:, None] == np.unique(LABELS)).astype(int)
+    Y[::5, 0] = 1
+    learner = ActiveLearner(model, "uherding", batch_size=5, random_state=0)
+    learner.fit(TEXTS[:30], Y[:30])
+    assert len(set(learner.query(TEXTS[30:]))) == 5
+    fitted = learner.estimator_
+    assert list(fitted.weights_) == ["frozen", "adapted"]
+    assert fitted.n_held_out_ == 30
+    assert fitted.predict(TEXTS).shape == Y.shape
+    skactive.save(fitted, tmp_path / "model")
+    found = skactive.load(tmp_path / "model")
+    assert_array_equal(found.predict(TEXTS), fitted.predict(TEXTS))
+    pytest.importorskip("onnxruntime")
+    names = ["money", "sport", "weather"]
+    skactive.export_onnx(fitted, tmp_path / "export", classes=names)
+    exported = skactive.runtime.load(tmp_path / "export")
+    proba = fitted.predict_proba(TEXTS)
+    assert_allclose(exported.predict_proba(TEXTS), proba, atol=1e-3)
+    clear = np.abs(proba - fitted.thresholds_).min(axis=1) > 1e-2
+    expected = [
+        [names[j] for j in np.flatnonzero(row)] for row in fitted.predict(TEXTS)[clear]
+    ]
+    said = exported.predict(TEXTS)
+    assert [said[i] for i in np.flatnonzero(clear)] == expected

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -16,7 +17,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skactive._math._calibration import deal_in_order, mixture_weights
+from skactive._math._scores import tune_thresholds
+from skactive.linear_model import TunedOneVsRestClassifier
 from skactive.semi_supervised import MixtureClassifier, SelfTraining
+from skactive.semi_supervised._mixture import _list_kinds
 
 PARTS = [("line", LogisticRegression()), ("near", KNeighborsClassifier(3))]
 
@@ -159,6 +163,63 @@ def test_a_part_without_weights_is_named():
         model.fit(X, y, sample_weight=np.full(60, 2.0))
 
 
+def draw_several(n, seed=0):
+    """Return items, and an indicator matrix of three labels, the last one rare."""
+    X = np.random.default_rng(seed).normal(size=(n, 4))
+    return X, (X[:, :3] > [0, 0.2, 1.3]).astype(int)
+
+
+LINE = "line", OneVsRestClassifier(LogisticRegression())
+WEAK = "weak", TunedOneVsRestClassifier(LogisticRegression(C=0.05))
+
+
+def test_several_labels_of_an_item():
+    X, Y = draw_several(80)
+    model = MixtureClassifier([LINE, WEAK])
+    model.fit(X, Y)
+    assert model.multi_label_
+    assert model.n_held_out_ == 80
+    mixed = sum(
+        model.weights_[name] * part.predict_proba(X)
+        for name, part in model.parts_.items()
+    )
+    assert_allclose(model.predict_proba(X), mixed)
+    assert_array_equal(model.predict(X), mixed > model.thresholds_)
+    # Oracle: the likelihood of all labels of the folds, by a general optimizer.
+    held = np.empty((2, *Y.shape))
+    for rows, mixture in model.__skactive_folds__():
+        for i, part in enumerate(mixture.parts_.values()):
+            held[i, rows] = part.predict_proba(X[rows])
+    assert_array_equal(
+        model.thresholds_,
+        tune_thresholds(np.tensordot([*model.weights_.values()], held, 1), Y),
+    )
+
+    def loss(w):
+        p = w * held[0] + (1 - w) * held[1]
+        fits = np.log(np.where(Y, p, 1 - p)).mean(axis=1).sum() * 1.0
+        return -fits - np.log(w) - np.log(1 - w)  # a prior of 2 labels
+
+    best = minimize_scalar(loss, bounds=(0, 1), method="bounded").x
+    assert model.weights_["line"] == pytest.approx(best, abs=1e-3)
+    assert model.score(X, Y) > 0.7
+
+
+def test_a_later_row_of_several_labels_moves_none():
+    _, Y = draw_several(40)
+    kinds = _list_kinds(Y)
+    assert_array_equal(_list_kinds(Y[:25]), kinds[:25])
+    for i, row in enumerate(Y):  # the rarest so far, by hand
+        own = np.flatnonzero(row)
+        counts = Y[: i + 1].sum(axis=0)[own]
+        assert kinds[i] == (own[counts.argmin()] if len(own) else 3)
+
+
+def test_a_part_of_one_label_refuses_several():
+    with pytest.raises(TypeError, match="one label per item for MixtureClassifier"):
+        MixtureClassifier(PARTS).fit(*draw_several(30))
+
+
 @pytest.mark.parametrize(
     ("parts", "error", "match"),
     [
@@ -195,3 +256,12 @@ def test_parameters_of_parts():
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_parts_that_return_a_list_of_probabilities():
+    X, Y = draw_several(60)
+    model = MixtureClassifier([LINE, ("near", KNeighborsClassifier(5))]).fit(X, Y)
+    near = np.stack([p[:, 1] for p in model.parts_["near"].predict_proba(X)], axis=1)
+    expected = model.weights_["near"] * near
+    expected += model.weights_["line"] * model.parts_["line"].predict_proba(X)
+    assert_allclose(model.predict_proba(X), expected)

@@ -124,7 +124,6 @@ def test_in_a_session_both_encoders_learn(folders, tmp_path):
     [
         ([], {}, r"'model' must name an encoder, got \[\]"),
         (["a", "b"], {"prompt": ["x"]}, "'prompt' must be one value or a list with a"),
-        (["a", "b"], {"multi_label": True}, "'model' must be one encoder with multi_"),
     ],
 )
 def test_bad_input(model, options, match):
