@@ -166,17 +166,14 @@ def test_an_option_of_the_encoder_reaches_it(command, no_runs, option, value):
     name = f"--{option.replace('_', '-')}"
     assert main([*command, name, str(value)]) == 1
     (learner,) = no_runs
-    params = learner.get_params()
-    assert params[f"estimator__frozen__bertfeatures__{option}"] == value
-    if option == "max_length":
-        assert params["estimator__adapted__adaptedfeatures__max_length"] == value
+    assert learner.get_params()[f"estimator__bertfeatures__{option}"] == value
 
 
 @pytest.mark.parametrize(
     ("options", "last"),
     [
-        ([], MixtureClassifier),
-        (["--classifier", "frozen"], SelfTraining),
+        ([], SelfTraining),
+        (["--classifier", "few-label"], MixtureClassifier),
         (["--classifier", "logistic"], LogisticRegression),
     ],
 )
