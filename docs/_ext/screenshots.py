@@ -231,7 +231,7 @@ class Camera:
         self.driver.get(url)
         self.until(lambda: self.text(".text > p:not(.note)") or self.text(".samples"))
 
-    def until(self, condition, seconds=60):
+    def until(self, condition, seconds=180):
         """Wait until a condition holds."""
         end = time.monotonic() + seconds
         while not condition():
