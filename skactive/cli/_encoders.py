@@ -1,14 +1,15 @@
 """The command `encoders`: compare encoders on the labels of a table."""
 
+from collections import Counter
 from pathlib import Path
 from time import process_time
-from types import SimpleNamespace
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from .._math._calibration import deal_in_order
-from .._tables._labels import find_sources
+from .._tables._labels import find_own
 from .._tables._reader import TableFile
 from .._utils._format import format_table
 from .._utils._lazy import need_bert
@@ -27,16 +28,17 @@ def run_encoders(file, text, label, model, prompt, **options):
     options |= {"cache": "memory", "adapt": False}
     options["prompt"] = one_or_several(prompt) if prompt else None
     every = make_text_classifier(models, **options)  # checked before any work
-    settings = {"text": text, "label": [label], "separator": None, "regression": False}
-    X, y, _ = read_labeled(file, SimpleNamespace(**settings))
+    X, y, _ = read_labeled(file, text, [label])
     rows = np.random.default_rng(0).permutation(len(X))[:_MOST]
     X, y = [X[i] for i in rows], y[rows]
-    if len(X) < _LEAST or len(set(y.tolist())) < 2:
+    n_often = sum(n > 1 for n in Counter(y.tolist()).values())
+    if len(X) < _LEAST or n_often < 2:
         raise ValueError(
-            f"the table must hold at least {_LEAST} labels of two classes, got "
-            f"{len(X)} of {len(set(y.tolist()))}. Label more texts."
+            f"the table must hold at least {_LEAST} labels, and two classes with two "
+            f"labels each, got {len(X)} labels and {n_often} such classes. Label more "
+            "texts."
         )
-    if find_sources(TableFile(Path(file).expanduser()).names):
+    if find_own(TableFile(Path(file).expanduser()).names, "label_source") is not None:
         say(
             "labels that a model has chosen favor the encoder that chose them; random "
             "ones compare fairly"
@@ -53,14 +55,9 @@ def run_encoders(file, text, label, model, prompt, **options):
     header = ["encoder", "accuracy", "difference from the first", "s per 1,000 texts"]
     table = []
     for name, own, spent in zip(names, right, [*seconds, sum(seconds)], strict=True):
-        difference = (
-            ""
-            if own is right[0]
-            else "{:+.1f} ({:+.1f} to {:+.1f})".format(
-                *(100 * x for x in compare_right(own, right[0]))
-            )
-        )
-        table.append([name, f"{100 * own.mean():.1f} %", difference, f"{spent:.1f}"])
+        gain, low, high = (100 * x for x in compare_right(own, right[0]))
+        compared = "" if own is right[0] else f"{gain:+.1f} ({low:+.1f} to {high:+.1f})"
+        table.append([name, f"{100 * own.mean():.1f} %", compared, f"{spent:.1f}"])
     show_line(format_table(header, table))
     show_line(
         f"Of {len(X):,} labels, each predicted by a model of four fifths of the "
@@ -75,13 +72,8 @@ def run_encoders(file, text, label, model, prompt, **options):
 def predict_held_out(model, X, y):
     """Return the predictions of labels by models that were trained without them."""
     folds = deal_in_order(np.unique(y, return_inverse=True)[1], _FOLDS)
-    predicted = np.empty_like(y)
-    for fold in range(_FOLDS):
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = seeded_clone(model, np.random.default_rng(0))
-        fitted.fit([X[i] for i in train], y[train])
-        predicted[test] = fitted.predict([X[i] for i in test])
-    return predicted
+    model = seeded_clone(model, np.random.default_rng(0))
+    return cross_val_predict(model, X, y, cv=PredefinedSplit(folds))
 
 
 def compare_right(right, other):

@@ -61,10 +61,11 @@ def run_simulate(**options):
     settings = SimulateSettings(**options)
 
     def load():
-        X, y, names = read_labeled(settings.file, settings)
+        form = [settings.text, settings.label, settings.separator, settings.regression]
+        X, y, names = read_labeled(settings.file, *form)
         if settings.test_file is None:
             return X, y, None
-        X_test, y_test, others = read_labeled(settings.test_file, settings)
+        X_test, y_test, others = read_labeled(settings.test_file, *form)
         if y.ndim == 2:
             y_test = _align_columns(y_test, others, names)
         return X, y, (X_test, y_test)
@@ -168,17 +169,17 @@ def prepare_folder(folder):
         ) from exc
 
 
-def read_labeled(file, settings):
+def read_labeled(file, text, label, separator=None, regression=False):
     """Return texts and labels of the rows that have one, and the names of columns."""
-    label = one_or_several(settings.label)
+    label = one_or_several(label)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = load_table(
             file,
-            text=one_or_several(settings.text),
+            text=one_or_several(text),
             label=label,
-            separator=settings.separator,
-            regression=settings.regression,
+            separator=separator,
+            regression=regression,
             missing_labels="keep",
         )
     for warning in caught:

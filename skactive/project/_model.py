@@ -76,16 +76,16 @@ class Trainer:
         target, settings = self.target, self.settings
         if settings.adapt and target == "regression":
             raise ValueError("'adapt' must be None or False for numbers, got True.")
-        if len(settings.encoders) > 1 and target == "regression":
+        encoders = self._list_encoders()
+        if len(encoders) > 1 and target == "regression":
             raise ValueError(
-                "'model' must be one encoder for numbers, got "
-                f"{settings.encoders!r:.100}."
+                f"'model' must be one encoder for numbers, got {encoders!r:.100}."
             )
         if settings.features is not None:
             return self._make_head()
         # They are checked, so that the first text need not wait.
-        models = settings.encoders or [packaged_model()]
-        for model in settings.encoders:
+        models = encoders or [packaged_model()]
+        for model in encoders:
             open_checkpoint(model)
         names = ("max_length", "prompt", "dimensions")
         options = {name: getattr(settings, name) for name in names}
@@ -95,6 +95,11 @@ class Trainer:
         options["adapt"] = self.adapts()
         model = models if len(models) > 1 else models[0]
         return make_text_classifier(model, target == "multi-label", **options)
+
+    def _list_encoders(self):
+        """Return the named encoders; without any, the default one is used."""
+        named = self.settings.model or []
+        return [named] if isinstance(named, str) else list(named)
 
     def adapts(self):
         """Whether the encoder learns from the labels; a session stays as it began."""
@@ -203,7 +208,7 @@ class Trainer:
 
     def _describe_encoder(self):
         options = {"max_length": self.settings.max_length, "random_state": 0}
-        return (self.settings.encoders or [packaged_model()])[0], options
+        return (self._list_encoders() or [packaged_model()])[0], options
 
     def save(self, model, about, facts=None):
         """Save a model with its encoder, and return its folder.

@@ -113,8 +113,8 @@ class Project(ProjectSettings):
     adapt : bool, default=None
         Whether the encoder learns from the labels during the session, in a process of
         its own, from 25 labels on; see :func:`skactive.make_text_classifier`. None
-        means what the session in the folder began with, and True for a new session of
-        one class per text; but of more than 20,000 texts, only with True.
+        means what the session in the folder began with. In a new session, it means
+        True for one class per text and at most 20,000 texts, and else False.
     fine_tuning : bool, default=True
         Whether the last training trains the encoder, where that pays. An encoder that
         learned in the session learns from all labels if they are 1.5 times as many. One
@@ -408,7 +408,7 @@ class Project(ProjectSettings):
         n_texts, n_given = len(self.texts), len(self.given)
         n_before = len(self.session.labels)
         LOG.info(f"{n_texts:,} texts, {n_given:,} labels given, {n_before:,} by people")
-        if self._trainer.adapts() and not self.session.adapts:
+        if self.adapt is None and self._trainer.adapts() and not self.session.adapts:
             LOG.info(
                 "the encoder does not learn from the labels, as so many texts would be "
                 "encoded again and again; adapt=True allows it"
@@ -478,8 +478,8 @@ class Project(ProjectSettings):
         try:
             check_record(self.folder_, self._columns)
             write_record(self.folder_, self._columns)
-            several = {"multi_label": True} if self.target == "multi-label" else {}
-            several |= {"max_adapted_pool": None} if self.adapt else {}
+            options: dict = {"max_adapted_pool": None} if self.adapt else {}
+            options |= {"multi_label": True} if self.target == "multi-label" else {}
             self.session = LabelingSession(
                 learner.set_params(batch_size=_BATCH),
                 self.texts,
@@ -490,7 +490,7 @@ class Project(ProjectSettings):
                 max_similarity=_MAX_SIMILARITY,
                 annotator=self.annotator,
                 classes=classes,
-                **several,
+                **options,
             )
         except PoolChangedError as exc:
             raise ValueError(

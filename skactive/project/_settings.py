@@ -58,12 +58,6 @@ class ProjectSettings:
     max_tokens: int | None = None
 
     @property
-    def encoders(self) -> list[str]:
-        """The named encoders; without any, the default one is used."""
-        named = self.model or []
-        return [named] if isinstance(named, str) else list(named)
-
-    @property
     def file_(self) -> Path:
         """The file of the table."""
         return Path(self.file).expanduser()

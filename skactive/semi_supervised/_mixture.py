@@ -21,7 +21,13 @@ from .._math._calibration import (
 )
 from .._math._scores import tune_thresholds
 from .._utils._containers import count_items, read_items, take_rows
-from .._utils._labels import as_labels, check_classes, check_one_label, marginals
+from .._utils._labels import (
+    as_labels,
+    check_classes,
+    check_one_label,
+    is_indicator,
+    marginals,
+)
 from .._utils._linear import (
     boundary_distance,
     check_boundary,
@@ -75,7 +81,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     n_held_out_ : int
         Number of labels that chose the weights. With none, weights are equal.
     temperature_ : float
-        The logarithms of the mixed probabilities are divided by it.
+        The logarithms of the mixed probabilities are divided by it. It is 1 for an
+        indicator matrix.
     thresholds_ : ndarray of shape (k,)
         For an indicator matrix: a label is predicted if its probability is above it.
     classes_ : ndarray of shape (k,)
@@ -87,7 +94,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     --------
     sklearn.ensemble.VotingClassifier : Averages with given weights.
     sklearn.ensemble.StackingClassifier : Trains a classifier on predictions.
-    make_text_classifier : Mixes frozen and adapted features with `adapt=True`.
+    make_text_classifier : Mixes frozen and adapted features.
 
     Notes
     -----
@@ -193,7 +200,7 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
         X, n = read_items(X)
         labels = as_labels(y, n)
         self.multi_label_ = labels.ndim == 2
-        if self.multi_label_ and not all(map(_takes_several, self.parts)):
+        if not (is_indicator(labels) and all(map(_takes_several, self.parts))):
             check_one_label(labels, self)
         check_classes(labels, self)
         weight = check_sample_weight(

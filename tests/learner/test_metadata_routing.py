@@ -146,11 +146,17 @@ def test_searches_route_requested_weights_and_texts_without_labels(model):
     params = {"sample_weight": WEIGHTS}
     if model.__class__.__name__ != "Pipeline" or "selftraining" in model.named_steps:
         params["X_unlabeled"] = ["more law", "more sport", "more text"]
-    cross_validate(routed, TEXTS, Y, cv=2, params=params, error_score="raise")
+    found = cross_validate(routed, TEXTS, Y, cv=2, params=params, error_score="raise")
+    assert found["test_score"].shape == (2,)
     grid = {"strategy": ["random", "margin"]}
     search = GridSearchCV(routed, grid, cv=2, error_score="raise")
     search.fit(TEXTS, Y, **params)
-    cross_validate(model, TEXTS, Y, cv=2, error_score="raise")
+    # The models of the search got what it was given: one of all labels is equal.
+    plain = clone(routed).set_params(**search.best_params_).fit(TEXTS, Y, **params)
+    found, expected = (x.predict_proba(TEXTS) for x in (search, plain))
+    assert_array_equal(found, expected)
+    found = cross_validate(model, TEXTS, Y, cv=2, error_score="raise")
+    assert found["test_score"].shape == (2,)
 
 
 def test_the_final_model_and_descriptions_without_labels(tiny_bert, tmp_path):

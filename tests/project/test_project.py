@@ -329,7 +329,7 @@ def test_the_encoder_learns_unless_the_session_began_without_it(
     assert learns(adapt=True)
     assert said not in caplog.text
     assert not learns("sentiment", adapt=False)
-    assert not learns("sentiment"), "a folder of before"
+    assert not learns("sentiment"), "the session began without it"
     with pytest.warns(UserWarning, match="learner"):
         assert learns("sentiment", adapt=True)
     with pytest.raises(ValueError, match="'adapt' must be None or False"):

@@ -215,9 +215,11 @@ def test_a_later_row_of_several_labels_moves_none():
         assert kinds[i] == (own[counts.argmin()] if len(own) else 3)
 
 
-def test_a_part_of_one_label_refuses_several():
-    with pytest.raises(TypeError, match="one label per item for MixtureClassifier"):
-        MixtureClassifier(PARTS).fit(*draw_several(30))
+def test_a_part_of_one_label_refuses_several_and_numbers_are_no_indicators():
+    X, Y = draw_several(30)
+    for parts, several in ((PARTS, Y), ([LINE], 2 * Y)):
+        with pytest.raises(TypeError, match="one label per item for MixtureClassifier"):
+            MixtureClassifier(parts).fit(X, several)
 
 
 @pytest.mark.parametrize(

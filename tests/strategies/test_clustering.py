@@ -251,7 +251,9 @@ def test_any_pool_gives_a_valid_batch(rows, n, seed):
         WholeCluster(),
         WholeCluster(n_clusters=2, measure=None),
     ):
-        ask(strategy, X, n, seed)
+        picks = ask(strategy, X, n, seed)
+        assert len(set(picks.tolist())) == n
+        assert ((picks >= 0) & (picks < len(X))).all()
 
 
 @pytest.mark.long
