@@ -34,14 +34,21 @@ def mean_and_dense(tmp_path_factory):
 
 
 def save_sentences(
-    folder, pooling, *modules, kind="Bert", sizes=None, max_length=None, **options
+    folder,
+    pooling,
+    *modules,
+    kind="Bert",
+    sizes=None,
+    width=16,
+    max_length=None,
+    **options,
 ):
     """Save a tiny model of sentence-transformers."""
     base = folder / "base"
     base.mkdir(parents=True)
     save_encoder(base, kind, **(sizes or {}))
     encoder = Transformer(str(base), max_seq_length=max_length)
-    pooled = Pooling(16, pooling_mode=pooling)
+    pooled = Pooling(width, pooling_mode=pooling)
     model = SentenceTransformer(modules=[encoder, pooled, *modules], device="cpu")
     for name, value in options.items():
         setattr(model, name, value)
