@@ -214,7 +214,8 @@ def make_final_classifier(
     """Return the recommended classifier for a last training on all labels.
 
     It mixes the parts of the model of the loop and a fine-tuned encoder. Held-out
-    labels choose the weights, so each part is trained four times.
+    labels choose the weights, so each part is trained four times. It is for one class
+    per text; for several, use :func:`make_fine_tuned_classifier` alone.
 
     Parameters
     ----------
