@@ -211,6 +211,8 @@ def predict_held_out(learner, n_last):
         front, estimator = split_estimator(estimator)
         X = clone(front).fit(X, y).transform(X)
     rows = np.arange(len(y) - n_last, len(y))
+    if (predicted := _predict_own_folds(estimator, X, y, seed)) is not None:
+        return predicted[rows]
     n_splits = min(_N_SPLITS, n_last)
     folds = round_rng(seed, 0, "folds").permutation(n_last) % n_splits
     predicted = np.empty((n_last, *y.shape[1:]))
@@ -225,6 +227,18 @@ def predict_held_out(learner, n_last):
                 held_out = _predict_columns(model, take_rows(X, train), y[train], test)
             predicted[folds == fold] = held_out
     return predicted
+
+
+def _predict_own_folds(estimator, X, y, seed):
+    """Return probabilities (n, k) by the folds of a mixture, None without all rows."""
+    if not _has_own_folds(estimator):
+        return None
+    predicted = np.full(y.shape, np.nan)
+    with one_blas_thread():
+        model = seeded_clone(estimator, np.random.default_rng(seed))
+        for rows, part in _own_folds(fit_last(model, X, y, None)):
+            predicted[rows] = part.predict_proba(take_rows(X, rows))
+    return None if np.isnan(predicted).any() else predicted
 
 
 def _predict_columns(model, X, y, test):

@@ -4,10 +4,12 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
+from skactive import ActiveLearner
 from skactive._math._calibration import deal_in_order
-from skactive.estimation import out_of_fold
+from skactive.estimation import out_of_fold, predict_held_out
 from skactive.semi_supervised import MixtureClassifier
 
 X, Y = make_classification(90, n_informative=4, n_classes=3, random_state=0)
@@ -50,3 +52,15 @@ def test_a_single_part_is_held_out_as_it_would_be_alone():
 def test_one_class_is_predicted_for_all():
     found = out_of_fold(LogisticRegression(), X[:6], np.zeros(6), X[6:])
     assert_array_equal(found.rest_proba, np.ones((84, 1)))
+
+
+def test_several_labels_are_held_out_by_the_folds_of_the_mixture():
+    several = np.column_stack([Y[:60] == 0, Y[:60] != 2]).astype(int)
+    parts = [(f"line{c}", OneVsRestClassifier(LogisticRegression(C=c))) for c in (1, 9)]
+    learner = ActiveLearner(MixtureClassifier(parts), random_state=0)
+    learner.fit(X[:60], several)
+    found = predict_held_out(learner, 50)
+    model = MixtureClassifier(parts, random_state=0).fit(X[:60], several)
+    for rows, mixture in model.__skactive_folds__():
+        expected = mixture.predict_proba(X[rows])[rows >= 10]
+        assert_allclose(found[rows[rows >= 10] - 10], expected)
