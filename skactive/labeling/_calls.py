@@ -24,6 +24,7 @@ METHODS = (
     "check",
     "similar",
     "more",
+    "themes",
     "explain",
     "quality",
     "release",
@@ -64,7 +65,7 @@ def _write_ids(content):
     content = dict(content)
     if "id" in content:
         content["id"] = json.dumps(content["id"])
-    for key in ("items", "recent", "undo"):
+    for key in ("items", "recent", "undo", "themes"):
         if key in content:
             content[key] = _write_ids(content[key])
     return content

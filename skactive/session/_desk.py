@@ -22,6 +22,7 @@ from ._leases import Leases
 from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._machine import annotate_later, compare_suggestions
 from ._state import describe_event
+from ._themes import find_by_meaning, find_themes
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
@@ -358,7 +359,12 @@ class Desk:
 
     @checked
     def search(
-        self, query: str, start: int = 0, n_items: int = 20, where: Any = None
+        self,
+        query: str,
+        start: int = 0,
+        n_items: int = 20,
+        where: Any = None,
+        how: str = "words",
     ) -> _Json:
         """Return items of the pool whose text contains a string, in any case.
 
@@ -372,14 +378,28 @@ class Desk:
             Largest number of items.
         where : dict, default=None
             Further conditions, as in `history`.
+        how : {"words", "regex", "meaning"}, default="words"
+            With "regex", `query` is a regular expression. With "meaning", it is a
+            phrase, and the 200 texts with the most similar features are found, the most
+            similar first.
 
         Returns
         -------
         page : dict
             "total", the number of items, and "items".
+
+        Raises
+        ------
+        ValueError
+            If `query` is not a regular expression.
+        TypeError
+            For "meaning" without features that need no training.
         """
         ids = () if where is None else self._state.pool.ids
-        ids = self._state.pool.search(query) if query else ids
+        if query and how == "meaning":
+            ids = self._list_worker.submit(find_by_meaning, self._core, query).result()
+        elif query:
+            ids = self._state.pool.search(query, how == "regex")
         with self._lock:
             ids = keep(self._state, ids, **(where or {}))
         return self._page(ids, start, n_items)
@@ -484,6 +504,39 @@ class Desk:
         """
         ids = find_of_class(self._core, label, doubtful, n_items)
         return {"items": self._items(ids)}
+
+    @checked
+    def themes(self, n_themes: int = 12) -> _Json:
+        """Return groups of similar texts, the largest first.
+
+        Up to 5,000 texts that the model has read, drawn at random, are grouped by
+        k-means on features that no label has changed. Items that the audit can draw are
+        left out.
+
+        Parameters
+        ----------
+        n_themes : int, default=12
+            Number of groups.
+
+        Returns
+        -------
+        found : dict
+            "themes", a list of dict: "size", the share of the texts; "words", those
+            that more texts of the group have than of the others; "labels" and
+            "predictions", the most frequent classes with their counts; and "items",
+            unlabeled ones, the nearest to the center first.
+
+        Raises
+        ------
+        ValueError
+            If fewer texts than groups have been read.
+        TypeError
+            Without features that need no training.
+        """
+        found = self._list_worker.submit(find_themes, self._core, n_themes).result()
+        for theme in found:
+            theme["items"] = self._items(theme.pop("ids"))
+        return {"themes": found}
 
     @checked
     def explain(self, id: Any) -> _Json:

@@ -64,6 +64,9 @@ def read_everything(desk):
         time.sleep(0.01)
     found = [read(desk, name) for name in ("state", "check", "quality", "history")]
     found += [read(desk, "search", query="", n_items=99, where={})]
+    found.append(read(desk, "search", query="good film", n_items=99, how="meaning"))
+    found.append(read(desk, "search", query="film.*1", n_items=99, how="regex"))
+    found.append(read(desk, "themes", n_themes=3))
     found += [read(desk, "more", label=x, doubtful=y) for x in OTHER for y in (0, 1)]
     for id in range(len(TEXTS)):
         found.append(read(desk, "item", id=json.dumps(id)))

@@ -1,0 +1,101 @@
+"""Groups of similar texts, to discover classes before there are any."""
+
+from collections import Counter
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
+from sklearn.preprocessing import normalize
+
+from .._utils._containers import take_rows
+from .._utils._labels import list_classes, predict_labels
+from .._utils._pipelines import computes_features
+from ._background import fit_front
+from ._pool import fold
+
+_MOST_TEXTS = 5_000  # at random, that are grouped
+_MOST_SEARCHED = 20_000  # at random, that are compared with a phrase
+_MOST_FOUND = 200
+_N_WORDS = 6
+_N_TEXTS = 20  # of a theme, the nearest to its center
+
+
+def find_by_meaning(core, phrase):
+    """Return the ids of the texts most similar to a phrase, by frozen features."""
+    rows = _find_read(core)[:_MOST_SEARCHED]
+    features = _find_features(core, take_rows(core.state.pool.X, rows))
+    cosines = cosine_similarity(_find_features(core, [phrase]), features)[0]
+    best = np.argsort(-cosines, kind="stable")[:_MOST_FOUND]
+    return [core.state.pool.ids[row] for row in rows[best].tolist()]
+
+
+def _find_read(core):
+    """Return the positions (m,) of the texts that have features, in random order."""
+    ready, rows = core.models.find_ready(), core.queue.draws.order
+    return rows if ready is None else rows[ready[rows]]
+
+
+def _find_features(core, X):
+    """Return unit features (n, d) that no label has changed."""
+    estimator = core.models.estimator
+    if not computes_features(estimator):
+        raise TypeError(
+            "the model has no features that need no training. Look for texts by words."
+        )
+    return normalize(fit_front(estimator, core.state.pool.X).transform(X))
+
+
+def find_themes(core, n_themes):
+    """Return groups of similar texts, the largest first; see `Desk.themes`."""
+    pool, answers, model = core.state.pool, core.state.answers, core.models.newest()
+    rows = _find_read(core)[:_MOST_TEXTS]
+    hidden = core.queue.find_blind([pool.ids[row] for row in rows.tolist()])
+    rows = rows[~np.array(hidden, dtype=bool)]
+    if len(rows) < n_themes:
+        raise ValueError(
+            "'n_themes' must be at most the number of texts that were read so far, "
+            f"{len(rows)}, got {n_themes}. Wait for more texts, or pass fewer themes."
+        )
+    X = take_rows(pool.X, rows)
+    features = _find_features(core, X)
+    found = KMeans(n_themes, n_init=3, random_state=0).fit(features)
+    words = _find_words(map(fold, pool.texts(rows)), found.labels_, n_themes)
+    learner = None if core.target == "regression" else model.learner
+    predicted = predict_labels(learner, X, model.classes, core.target, 0)[0]
+    themes = []
+    for theme in range(n_themes):
+        inside = np.flatnonzero(found.labels_ == theme)
+        center = found.cluster_centers_[[theme]]
+        far = euclidean_distances(features[inside], center)[:, 0]
+        ids = [pool.ids[rows[i]] for i in inside[np.argsort(far, kind="stable")]]
+        said = [answers[id].label for id in ids if id in answers]
+        guessed = [predicted[i] for i in inside if predicted[i] is not None]
+        themes.append(
+            {
+                "size": len(inside) / len(rows),
+                "words": words[theme],
+                "labels": Counter(list_classes(said)).most_common(3),
+                "predictions": Counter(list_classes(guessed)).most_common(3),
+                "ids": [id for id in ids if id not in answers][:_N_TEXTS],
+            }
+        )
+    return sorted(themes, key=lambda theme: -theme["size"])
+
+
+def _find_words(texts, themes, n_themes):
+    """Return for each theme the words that most set its texts apart, by shares."""
+    counter = CountVectorizer(binary=True, min_df=2, token_pattern=r"\b[^\W\d_]{2,}\b")
+    try:
+        counts = counter.fit_transform(texts)
+    except ValueError:  # no word occurs twice
+        return [[]] * n_themes
+    names, total, found = counter.get_feature_names_out(), counts.sum(axis=0), []
+    for theme in range(n_themes):
+        inside = themes == theme
+        own = np.asarray(counts[inside].sum(axis=0))
+        rest = np.asarray(total - own) / max(np.sum(~inside), 1)
+        gain = (own / inside.sum() - rest)[0]
+        best = np.argsort(-gain, kind="stable")[:_N_WORDS]
+        found.append([str(names[j]) for j in best if gain[j] > 0])
+    return found
