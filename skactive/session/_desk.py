@@ -533,10 +533,10 @@ class Desk:
         TypeError
             Without features that need no training.
         """
-        found = self._list_worker.submit(find_themes, self._core, n_themes).result()
-        for theme in found:
+        themes = self._list_worker.submit(find_themes, self._core, n_themes).result()
+        for theme in themes:
             theme["items"] = self._items(theme.pop("ids"))
-        return {"themes": found}
+        return {"themes": themes}
 
     @checked
     def explain(self, id: Any) -> _Json:

@@ -59,14 +59,14 @@ def find_themes(core, n_themes):
         )
     X = take_rows(pool.X, rows)
     features = _find_features(core, X)
-    found = KMeans(n_themes, n_init=3, random_state=0).fit(features)
-    words = _find_words(map(fold, pool.texts(rows)), found.labels_, n_themes)
+    groups = KMeans(n_themes, n_init=3, random_state=0).fit(features)
+    words = _find_words(map(fold, pool.texts(rows)), groups.labels_, n_themes)
     learner = None if core.target == "regression" else model.learner
     predicted = predict_labels(learner, X, model.classes, core.target, 0)[0]
     themes = []
     for theme in range(n_themes):
-        inside = np.flatnonzero(found.labels_ == theme)
-        center = found.cluster_centers_[[theme]]
+        inside = np.flatnonzero(groups.labels_ == theme)
+        center = groups.cluster_centers_[[theme]]
         far = euclidean_distances(features[inside], center)[:, 0]
         ids = [pool.ids[rows[i]] for i in inside[np.argsort(far, kind="stable")]]
         said = [answers[id].label for id in ids if id in answers]
@@ -90,12 +90,12 @@ def _find_words(texts, themes, n_themes):
         counts = counter.fit_transform(texts)
     except ValueError:  # no word occurs twice
         return [[]] * n_themes
-    names, total, found = counter.get_feature_names_out(), counts.sum(axis=0), []
+    names, total, typical = counter.get_feature_names_out(), counts.sum(axis=0), []
     for theme in range(n_themes):
         inside = themes == theme
         own = np.asarray(counts[inside].sum(axis=0))
-        rest = np.asarray(total - own) / max(np.sum(~inside), 1)
-        gain = (own / inside.sum() - rest)[0]
+        other = np.asarray(total - own) / max(np.sum(~inside), 1)
+        gain = (own / inside.sum() - other)[0]
         best = np.argsort(-gain, kind="stable")[:_N_WORDS]
-        found.append([str(names[j]) for j in best if gain[j] > 0])
-    return found
+        typical.append([str(names[j]) for j in best if gain[j] > 0])
+    return typical
