@@ -18,6 +18,7 @@ from ..semi_supervised import SelfTraining
 from ._evidence import hold_out
 
 _MOST_DOUBTS = 100
+_QUICK, _CERTAIN = 0.5, 0.9  # seconds of an answer, probability of a prediction
 
 
 def find_doubtful(core):
@@ -92,7 +93,7 @@ class Doubts:
     def __init__(self, core):
         self._core = core
         self.n_labels = self._model = None
-        self._rows, self._error = [], ""
+        self._quick, self._rows, self._error = {}, [], ""
 
     @property
     def is_behind(self):
@@ -111,17 +112,25 @@ class Doubts:
         self._rows, self._error, self.n_labels = rows, error, n_labels
         self._model = model
 
+    def add_quick(self, id, label, seconds, name, probability):
+        """List an answer that was too quick, if a certain prediction was shown."""
+        is_quick = seconds is not None and seconds < _QUICK
+        if is_quick and (probability or 0) >= _CERTAIN:
+            self._quick[id] = id, label, name, probability
+
     def list_rows(self):
         """Return rows of `LabelingSession.suspicious` that are still doubtful.
 
-        Nothing is predicted for what the audit can draw.
+        Answers that were too quick come first. Nothing is predicted for what the audit
+        can draw.
         """
         if self._error:
             raise TypeError(self._error)
         answers, queue = self._core.state.answers, self._core.queue
+        rows = {row[0]: row for row in [*self._rows, *self._quick.values()]}
         return [
             row
-            for row in self._rows
+            for row in sorted(rows.values(), key=lambda row: row[0] not in self._quick)
             if _is_doubtful(row, answers.get(row[0])) and not queue.is_blind(row[0])
         ]
 
@@ -131,7 +140,7 @@ class Doubts:
 
     def lists(self, id):
         """Whether an item is among the rows."""
-        return any(id == row[0] for row in self._rows)
+        return id in self._quick or any(id == row[0] for row in self._rows)
 
 
 def _is_doubtful(row, answer):

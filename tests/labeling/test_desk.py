@@ -560,6 +560,44 @@ def test_doubtful_answers_of_the_audit_are_not_listed(open_desk):
     assert not any(map(desk.session.is_blind, listed))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "certain", "is_listed"),
+    [(0.4, 0.5, True), (0.6, 0.5, False), (None, 0.5, False), (0.4, 0.99, False)],
+)
+def test_an_answer_too_quick_to_be_meant_is_asked_again_later(
+    taught, monkeypatch, seconds, certain, is_listed
+):
+    monkeypatch.setattr(_doubts, "_CERTAIN", certain)
+    (id,) = _free(taught, 1)
+    item = taught.item(id)
+    wrong = "no" if item["prediction"] == "yes" else "yes"
+    before = taught.state()["n_doubtful"]
+    state = taught.answer(id, wrong, "tab", seconds=seconds)
+    assert state["n_doubtful"] - before == is_listed
+    if not is_listed:
+        return
+    first = taught.check()["items"][0]
+    assert (first["id"], first["label"]) == (id, wrong)
+    assert first["prediction"] == item["prediction"]
+    assert first["probability"] == item["probability"]
+    taught.answer(id, wrong, "tab", seconds=0.1)  # it is meant
+    assert taught.state()["n_doubtful"] == before
+
+
+def test_a_quick_answer_to_a_blind_text_is_not_asked_again(open_desk, monkeypatch):
+    monkeypatch.setattr(_doubts, "_CERTAIN", 0.0)
+    desk = open_desk(session={"audit_every": 2})
+    _label(desk, 12)
+    desk.session.refit()
+    free = [id for id in range(60) if id not in desk.session.labels]
+    for id in free:
+        desk.item(id)
+        desk.answer(id, "yes", "tab", seconds=0.1)
+    listed = {row[0] for row in desk._doubts.list_rows()}
+    assert listed
+    assert not any(map(desk.session.is_blind, listed))
+
+
 def test_similar_items_are_unlabeled_of_the_same_class_and_not_of_the_audit(taught):
     state = taught.session._core.state
     reserved = np.flatnonzero(taught.session._core.queue.draws.reserved)
