@@ -1,16 +1,12 @@
 """The command `annotate`: a table with the answers of a language model."""
 
-import json
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 
 from .._storage._outputs import find_mode, make_private_folder, write_own
-from .._tables._formats import TABLE_FORMATS, open_text
+from .._tables._codebook import read_classes
 from .._tables._labels import LabelCells
-from .._tables._reader import TableFile
 from .._tables._writer import free_name, write_table
-from .._utils._format import trim
 from ..project import ProjectSettings, say_cost
 from ._parser import say, show_line
 from ._predict import find_out, open_table
@@ -69,59 +65,3 @@ def _make_machine(classes, folder, *, codebook, machine_name, n_jobs, **options)
     more = {"name": machine_name, "codebook": codebook, "n_jobs": n_jobs}
     more["multi_label"] = options.pop("multi_label")
     return ProjectSettings("", **options).make_machine(classes, folder, **more)
-
-
-def read_classes(path, known=()):
-    """Return the classes of a file, dict of name to description and examples.
-
-    A .json file holds a list of names, or an object of names to descriptions or to
-    objects with "description" and "examples". A table has the columns "name" and, if
-    there are any, "description". Any other file holds a class per line: its name, and
-    after a colon and a space, or tabs, its description; further tabs separate examples.
-    Names that are `known` may hold colons.
-    """
-    path = Path(path).expanduser()
-    try:
-        if path.suffix.lower() == ".json":
-            read = json.loads(path.read_text(encoding="utf-8-sig"))
-            classes = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
-        elif (table := _open_names(path)) is not None:
-            names = table.find("name"), table.find("description", optional=True)
-            table.read(filter(None, names))
-            cells = [table.cells(key) if key else repeat("") for key in names]
-            rows = zip(*cells, strict=False)
-            classes = {trim(str(name)): text or "" for name, text in rows if name}
-        else:
-            with open_text(path) as file:
-                classes = dict(_read_class(line, known) for line in filter(trim, file))
-    except (OSError, UnicodeDecodeError, ValueError, TypeError) as exc:
-        raise ValueError(
-            f"argument --classes-file: {str(path)!r} must hold a class per line, JSON "
-            f"in a .json file, or a table with the column 'name' ({exc})."
-        ) from exc
-    if len(classes) < 2:
-        raise ValueError(
-            f"argument --classes-file: {str(path)!r} must hold at least two classes, "
-            f"got {list(classes)}."
-        )
-    return classes
-
-
-def _open_names(path):
-    """Return a table of names; None if the file holds lines."""
-    if path.suffix.lower() not in TABLE_FORMATS:
-        return None
-    table = TableFile(path)
-    is_lines = path.suffix.lower() == ".tsv" and "name" not in table.names
-    return None if is_lines else table
-
-
-def _read_class(line, known):
-    """Return the name of a class, and its description and examples."""
-    name, *more = line.split("\t")
-    if not more:
-        whole = [x for x in map(str, known) if f"{trim(line)}: ".startswith(f"{x}: ")]
-        name = max(whole, key=len, default=line.partition(": ")[0])
-        more = [trim(line)[len(name) + 1 :]]
-    text, *examples = map(trim, more)
-    return trim(name), {"description": text, "examples": examples}

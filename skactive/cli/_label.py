@@ -4,11 +4,11 @@ import shlex
 import sys
 from dataclasses import replace
 
+from .._tables._codebook import read_classes
 from .._utils._lazy import need_bert
 from ..labeling import run_prompt
 from ..project import Project, ProjectSettings
 from ..session import LockedError
-from ._annotate import read_classes
 from ._parser import one_or_several, show_line
 
 _REMEMBERED = "text label show separator id suggest until annotator folder features "

@@ -16,6 +16,7 @@ METHODS = (
     "flag",
     "note",
     "add_class",
+    "edit_class",
     "rename_class",
     "remove_class",
     "item",

@@ -5,6 +5,7 @@ import time
 import warnings
 from contextlib import contextmanager, suppress
 
+from .._tables._codebook import parse_classes
 from .._utils._format import visible
 from ..project import Project
 from ..session import Desk
@@ -12,8 +13,9 @@ from ._address import find_page
 
 HELP = (
     "key or name: answer   Enter: accept the prediction   s: skip   u: undo   f: flag\n"
-    "n TEXT: note   + NAME: add a class   = : earlier answers   ! : doubtful answers\n"
-    "? : classes   q: finish. A class whose name is a command is answered by its key."
+    "n TEXT: note   + NAME: add a class, or + NAME: DESCRIPTION   = : earlier answers\n"
+    "! : doubtful answers   ? : classes   q: finish\n"
+    "A class whose name is a command is answered by its key."
 )
 
 SEVERAL = (
@@ -143,7 +145,10 @@ class _Prompt:
         elif command == "n":
             self._show(self._desk.note(item["id"], rest.strip()))
         elif command == "+":
-            self._show_classes(self._desk.add_class(rest))
+            names = [entry["name"] for entry in self._desk.state()["classes"]]
+            for name, entry in (parse_classes(rest, names) or {rest: {}}).items():
+                self._desk.add_class(name, **entry)
+            self._show_classes(self._desk.state())
         elif command == "=":
             self._list(self._desk.history(rest.strip(), 0, 20)["items"])
         elif line == "!":
@@ -321,7 +326,8 @@ def list_classes(state, about=False):
             line += f"  {entry['description']}"
         lines.append(line)
         if about:
-            lines += [f"      e.g. {example}" for example in entry["examples"]]
+            examples = [*entry["examples"], *entry["taken"]]
+            lines += [f"      e.g. {example}" for example in examples]
     if len(state["classes"]) < 2 and state["target"] != "regression":
         lines.append("+ NAME adds a class")
     return lines

@@ -55,7 +55,8 @@ class StartDesk:
         """Open the project with what was chosen; return the state of its desk."""
         check_option("kind", kind, _KINDS)
         is_named = isinstance(classes, dict) and all(
-            isinstance(about, str) and name.strip() for name, about in classes.items()
+            isinstance(about, str | dict) and name.strip()
+            for name, about in classes.items()
         )
         if not is_named or (len(classes) < 2) != (kind == "regression"):
             raise ValueError(

@@ -73,12 +73,3 @@ def as_given(classes, known):
             f"{known[0]!r}; got {brief(classes)}."
         )
     return typed
-
-
-def list_texts(about):
-    """Return the description and the examples of a class, list of str."""
-    if isinstance(about, dict):
-        examples = about.get("examples") or ()
-        about = [about.get("description"), *examples]
-    texts = [about] if isinstance(about, str) else about or ()
-    return [text for text in texts if text]

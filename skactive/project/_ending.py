@@ -101,6 +101,8 @@ def _write_or_keep(project, progress, failures, *model):
         sources = project.write(*model)
         classes = list(project.counts)
         progress.add(file=show(project.output), sources=sources, classes=classes)
+        if any(any(about.values()) for about in project.session.codebook.values()):
+            progress.add(codebook=show(project.write_codebook()))
     except (OSError, ValueError) as exc:
         LOG.info(f"the table is not written: {exc}")
         failures.append(exc)

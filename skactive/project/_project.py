@@ -20,13 +20,7 @@ from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
 from ..annotators import ColumnAnnotator
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
-from ._classes import (
-    add_classes,
-    as_given,
-    find_classes,
-    list_texts,
-    teach,
-)
+from ._classes import add_classes, as_given, find_classes, teach
 from ._ending import SAVING, Progress, describe_model, finish
 from ._model import Trainer
 from ._record import (
@@ -43,7 +37,7 @@ from ._record import (
     write_output,
     write_record,
 )
-from ._result import Rows, make_stamp, name_given
+from ._result import Rows, make_stamp, name_given, write_codebook
 from ._settings import ProjectSettings, say_cost
 from ._table import ROWS, LargeTable, Table
 
@@ -300,14 +294,14 @@ class Project(ProjectSettings):
         """Return the classes of the file, the most frequent first."""
         return find_classes(self.table, self.given)
 
-    def begin(self, kind: str, classes: Mapping[str, str], n_labels: int | None) -> Any:
+    def begin(self, kind: str, classes: Mapping[str, Any], n_labels: int | None) -> Any:
         """Return an open project with what a person chose on the first screen.
 
         Parameters
         ----------
         kind : {"single-label", "multi-label", "regression"}
             What is labeled.
-        classes : dict of str to str
+        classes : dict of str to str or dict
             The classes with their descriptions, which may be empty.
         n_labels : int or None
             Number of labels to reach.
@@ -324,7 +318,7 @@ class Project(ProjectSettings):
         named = {name: text or None for name, text in classes.items()}
         project = self._replace(classes=named or None, **chosen)
         # Before a session begins: what is refused here can be chosen again.
-        described = {name: {"description": text} for name, text in classes.items()}
+        described = {x: {"description": str(y)} for x, y in classes.items()}
         project._make_machine(described)
         project.open()
         write_record(project.folder_, {CHOSEN: chosen})
@@ -377,7 +371,9 @@ class Project(ProjectSettings):
         if is_described and self._can_be_described(classes or ()):
             # An empty dict: classes that are added describe themselves by their names.
             descriptions = descriptions or {}
-            classes = {x: list_texts(descriptions.get(x)) for x in classes or ()}
+            classes = {x: descriptions.get(x, "") for x in classes or ()}
+        elif classes and self._can_be_described(classes):
+            classes = dict.fromkeys(classes)  # until somebody describes one
         self._open_session(learner, None if is_resumed else classes)
         if is_resumed and names is not None:
             self.messages.extend(add_classes(self.session, names))
@@ -586,6 +582,16 @@ class Project(ProjectSettings):
                 rows.describe(i, *cells)
                 for i, cells in enumerate(zip(predicted, scores, strict=True), start)
             ]
+
+    def write_codebook(self) -> Path:
+        """Write what describes the classes as FILE.codebook.md and FILE.codebook.json.
+
+        Returns
+        -------
+        path : Path
+            The page of Markdown. ``--classes-file`` reads the other one.
+        """
+        return write_codebook(self, self.session.codebook)
 
     def _find_labeled(self) -> tuple[Any, list, Any]:
         """Return texts and labels to train on, and the texts without a label."""

@@ -2,8 +2,13 @@
 
 import hashlib
 from collections import Counter
+from functools import partial
 
+from .._storage._files import write_atomic
+from .._storage._outputs import find_mode
+from .._tables._codebook import dump_classes, dump_markdown
 from .._utils._labels import is_names, key_of, list_classes, name_now
+from ._record import LABELED, write_output
 
 COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),
@@ -96,8 +101,26 @@ def _collect(session):
     return dict(zip(pool.positions(said).tolist(), said.values(), strict=True))
 
 
+def write_codebook(project, codebook):
+    """Write a codebook next to the table of a project; return the path of the page."""
+    classes = {
+        name: {"description": x["description"], "examples": x["examples"] + x["taken"]}
+        for name, x in codebook.items()
+    }
+    stem = project.output.name.removesuffix(f".labeled{project.output.suffix}")
+    path = project.output.with_name(f"{stem}.codebook.md")
+    page = dump_markdown(classes, f"Codebook of {project.file_.name}")
+    for where, text in (path, page), (path.with_suffix(".json"), dump_classes(classes)):
+        write = partial(write_atomic, data=text.encode("utf-8", "replace"))
+        mode = find_mode(project.file_)
+        message = write_output(project.folder_, LABELED, where, write, mode)
+        project.messages.extend([] if message is None else [message])
+    return path
+
+
 def make_stamp(states, session, options):
     """Return a hash of the states of files, what was answered, and options."""
     said = session.answers, session.notes, session.flags, session.skipped
-    parts = states, said, session.machine_answers, session.known_classes, options
+    classes = session.known_classes, session.codebook
+    parts = states, said, session.machine_answers, classes, options
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()

@@ -14,6 +14,7 @@ from .._utils._format import brief, reprs
 from .._utils._labels import list_classes, name_now, same_label
 from .._utils._sklearn import check_bool, check_option
 from ._arguments import SHOWN
+from ._codebook import EMPTY
 from ._formats import SourceAnswer, keep_latest
 from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
@@ -38,6 +39,7 @@ class Answers:
         seconds,
         way=None,
         shown=None,
+        example="",
         allows_new=True,
     ):
         """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
@@ -52,7 +54,8 @@ class Answers:
         is_new, seconds = self._find_new(ids, unasked), _read_seconds(seconds, len(ids))
         fields = {"ids": ids, "labels": labels, "by": annotator, "unasked": is_new}
         shown = None if shown is None else [shown] * len(ids)
-        self._record("tell", **fields, seconds=seconds, way=way, shown=shown)
+        fields |= {"seconds": seconds, "way": way, "shown": shown}
+        self._record("tell", **fields, example=example or None)
 
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
@@ -190,11 +193,34 @@ class Answers:
             for one in self._state.list_answers()
         )
 
-    def add_class(self, name, annotator):
-        """Record a new class; see `LabelingSession.add_class`."""
+    def add_class(self, name, annotator, description="", examples=()):
+        """Record a new class; see `LabelingSession.add_class` and `Desk.add_class`."""
         name, was = self._vocabulary.check(name, "name", False), self._state.classes
         classes = None if was is None else [*was, name]
-        self._record_classes("add", classes=classes, added=name, by=annotator)
+        entry = EMPTY | {"description": description, "examples": [*examples]}
+        fields = {"added": name, "entry": None if entry == EMPTY else entry}
+        self._record_classes("add", classes=classes, **fields, by=annotator)
+
+    def edit_class(self, name, annotator, new=None, place=None, **changes):
+        """Record what is changed of a class; see `Desk.edit_class`."""
+        name = self._vocabulary.check(name, "name", True)
+        new = new if new is None else self._vocabulary.check(new, "new")
+        was = self._state.codebook.entries.get(name, EMPTY)
+        entry = was | {x: y for x, y in changes.items() if y is not None}
+        entry = None if entry == was else entry
+        if place is not None and self._state.classes is None:
+            raise ValueError("'place' needs a session that is opened with classes=.")
+        if new is not None:
+            self.rename_class(name, new, annotator, entry)
+        elif entry is not None:
+            self._record("describe", name=name, entry=entry, by=annotator)
+        if place is not None:
+            name, was = name if new is None else new, self._state.classes
+            classes = [other for other in was if other != name]
+            classes.insert(place, name)
+            if classes != was:
+                fields = {"name": name, "classes": classes, "was": was}
+                self._record_classes("order", **fields, by=annotator)
 
     def remove_class(self, name, annotator):
         """Record that a class is removed; see `Desk.remove_class`."""
@@ -213,7 +239,7 @@ class Answers:
         classes = None if was is None else [other for other in was if other != name]
         self._record_classes("remove", **fields, classes=classes)
 
-    def rename_class(self, old, new, annotator):
+    def rename_class(self, old, new, annotator, entry=None):
         """Record another name of a class; see `LabelingSession.rename_class`."""
         old = self._vocabulary.check(old, "old", True)
         new, was = self._vocabulary.check(new, "new"), self._state.classes
@@ -221,7 +247,7 @@ class Answers:
             raise ValueError(
                 f"'new' must be another name than 'old', got {new!r} for both."
             )
-        fields = {"old": old, "new": new, "was": was, "by": annotator}
+        fields = {"old": old, "new": new, "entry": entry, "was": was, "by": annotator}
         classes = None if was is None else rename_class(was, old, new)
         self._record_classes("rename", **fields, classes=classes)
 

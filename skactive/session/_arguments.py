@@ -42,6 +42,12 @@ def _check_query(name, value):
         raise TypeError(f"{name!r} must be a str, got {value!r:.100}.")
 
 
+def _check_texts(name, value):
+    is_list = isinstance(value, list | tuple)
+    if not is_list or not all(isinstance(text, str) for text in value):
+        raise TypeError(f"{name!r} must be a list of str, got {value!r:.100}.")
+
+
 def _check_client(name, value, expected="a str"):
     if not isinstance(value, str) or not 0 < len(value) <= _MOST_CHARACTERS:
         raise ValueError(
@@ -69,14 +75,19 @@ def _check_where(name, value):
 _CHECKS = {
     "annotator": _check_annotator,
     "client": _check_client,
+    "description": _check_query,
+    "example": _check_query,
+    "examples": _check_texts,
     "doubtful": check_bool,
     "how": partial(check_option, options=("words", "regex", "meaning")),
     "id": _check_id,
     "n_items": check_count,
     "n_queries": check_count,
     "n_themes": partial(check_count, least=2, most=100),
+    "place": partial(check_count, least=0),
     "query": _check_query,
     "start": partial(check_count, least=0),
+    "taken": _check_texts,
     "way": partial(check_option, options=(None, *WAYS)),
     "where": _check_where,
 }

@@ -3,8 +3,7 @@
 import os
 import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -16,15 +15,15 @@ from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ..stopping import AuditGoal
 from ._arguments import SHOWN, checked
+from ._codebook import describe_classes, record_given, rename_predicted
 from ._doubts import Doubts
 from ._evidence import Quality
+from ._journal import describe_event
 from ._leases import Leases
 from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._machine import annotate_later, compare_suggestions
-from ._state import describe_event
 from ._themes import find_by_meaning, find_themes
 
-KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _N_RECENT = 5  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
@@ -50,7 +49,8 @@ class Desk:
         What to estimate how exactly, such as "shares:3"; see
         :class:`skactive.stopping.AuditGoal`.
     descriptions : dict of label to str or dict, default=None
-        A description for each class, or a dict with "description" and "examples".
+        A description for each class, or a dict with "description" and "examples". They
+        are recorded, and replace what people wrote only where they are new.
     source : str, default=None
         Name of the data, for the title. Defaults to the name of the session's folder.
     check_words : callable, default=None
@@ -106,10 +106,7 @@ class Desk:
         self._lock, self._state, self._models = core.lock, core.state, core.models
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
-        self._descriptions = {
-            label: entry if isinstance(entry, Mapping) else {"description": entry}
-            for label, entry in (descriptions or {}).items()
-        }
+        record_given(core, descriptions or {})
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
         self._columns = columns or (lambda id: {})
@@ -164,7 +161,7 @@ class Desk:
             "version": self.version(),
             "seq": state.seq,
             "target": self.target,
-            "classes": self._describe_classes(labels.values()),
+            "classes": describe_classes(self._core, labels.values(), self._given),
             "closed": state.classes is not None,
             "n_labeled": len(labels),
             "n_labels": self.n_labels,
@@ -300,7 +297,7 @@ class Desk:
             if blind:
                 label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
-                self._predicted[id] = label, score
+                self._predicted[id] = label, score, state.seq
             what = "none" if label is None else "prediction"
             if suggestion is not None:
                 what = "suggestion"
@@ -605,6 +602,7 @@ class Desk:
         annotator: str | None = None,
         seconds: float | None = None,
         way: str | None = None,
+        example: str = "",
     ) -> _Json:
         """Record a label; it is on the disk when this returns.
 
@@ -626,6 +624,8 @@ class Desk:
         way : {"bulk", "more", "review"}, default=None
             How the answer came about: with several others at once, to an item of
             `more`, or to one of `check`. It is kept with the answer.
+        example : str, default=""
+            The item, or a part of it, as an example of its class for people.
 
         Raises
         ------
@@ -643,10 +643,10 @@ class Desk:
         if not is_same or (way == "review" and own[who].way != way):
             with self._core.recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
-                shown = self._shown.get(look)
-                answers.tell([id], [label], who, unasked=True, shown=shown, **options)
+                options |= {"shown": self._shown.get(look), "example": example}
+                answers.tell([id], [label], who, unasked=True, **options)
             if way is None and self.target == "single-label" and id in self._predicted:
-                self._doubts.add_quick(id, label, seconds, *self._predicted[id])
+                self._doubts.add_quick(id, label, seconds, *self._predicted[id][:2])
         return self._after(id, client, who)
 
     @checked
@@ -741,7 +741,13 @@ class Desk:
         return self.item(id)
 
     @checked
-    def add_class(self, name: Any, annotator: str | None = None) -> _Json:
+    def add_class(
+        self,
+        name: Any,
+        annotator: str | None = None,
+        description: str = "",
+        examples: Sequence[str] = (),
+    ) -> _Json:
         """Add a class.
 
         Parameters
@@ -750,6 +756,10 @@ class Desk:
             Name of the class.
         annotator : str, default=None
             The person.
+        description : str, default=""
+            What people and the model should know about the class.
+        examples : sequence of str, default=()
+            Texts of the class.
 
         Raises
         ------
@@ -757,7 +767,46 @@ class Desk:
             If the class exists, or its name is empty.
         """
         name = as_class(name, self.session.known_classes)
-        self.session.add_class(name, annotator=self._who(annotator))
+        with self._core.recording() as answers:
+            answers.add_class(name, self._who(annotator), description, examples)
+        return self.state(annotator)
+
+    @checked
+    def edit_class(
+        self,
+        name: Any,
+        annotator: str | None = None,
+        *,
+        new: Any = None,
+        description: str | None = None,
+        examples: Sequence[str] | None = None,
+        taken: Sequence[str] | None = None,
+        place: int | None = None,
+    ) -> _Json:
+        """Change a class; what is None stays, and `undo` reverses the rest.
+
+        Parameters
+        ----------
+        name : str
+            Name of the class.
+        annotator : str, default=None
+            The person.
+        new : str, default=None
+            Another name. That of another class merges the two, and joins what
+            describes them.
+        description : str, default=None
+            What people and the model should know about the class.
+        examples : sequence of str, default=None
+            Texts of the class, for people and the model.
+        taken : sequence of str, default=None
+            Texts of the pool as examples for people. The model has their labels.
+        place : int, default=None
+            Its place among the classes, and so its key; the first is 0.
+        """
+        new = new if new is None else as_class(new, self.session.known_classes)
+        entry = {"description": description, "examples": examples, "taken": taken}
+        with self._core.recording() as answers:
+            answers.edit_class(name, self._who(annotator), new, place, **entry)
         return self.state(annotator)
 
     @checked
@@ -771,9 +820,7 @@ class Desk:
         annotator : str, default=None
             The person.
         """
-        new = as_class(new, self.session.known_classes)
-        self.session.rename_class(old, new, annotator=self._who(annotator))
-        return self.state(annotator)
+        return self.edit_class(old, annotator, new=new)
 
     @checked
     def remove_class(self, name: Any, annotator: str | None = None) -> _Json:
@@ -848,33 +895,13 @@ class Desk:
         with self._lock:
             pool, answer = self._state.pool, self._state.answers.get(id)
             text = take_row(pool.X, int(pool.positions([id])[0]))
+        label, _, seq = self._predicted.get(id, (None, None, 0))
         return {
             "id": id,
             "label": answer and answer.label,
-            "predicted": self._predicted.get(id, (None,))[0],
+            "predicted": self._state.name_since(label, seq),
             "text": str(text if isinstance(text, str) else text[0])[:200],
         }
-
-    def _describe_classes(self, labels):
-        if self.target == "regression":
-            return []
-        renamed, about_all, described = self._state.renamed, self._descriptions, []
-        labels_before = [renamed.get(name, name) for name in self._given]
-        counts = Counter(map(key_of, [*list_classes(labels), *labels_before]))
-        digits = {str(x) for x in self.session.known_classes} & {*"0123456789"}
-        keys = (key for key in KEYS if key not in digits)
-        for label in self.session.known_classes:
-            entry = about_all.get(label, about_all.get(str(label), {}))
-            described.append(
-                {
-                    "name": label,
-                    "key": str(label) if str(label) in digits else next(keys, ""),
-                    "count": counts[key_of(label)],
-                    "description": str(entry.get("description", "")),
-                    "examples": [str(example) for example in entry.get("examples", ())],
-                }
-            )
-        return described
 
     def _predict(self, texts, n_top):
         """Return labels, scores and best classes, as `predict_labels` does."""
@@ -886,7 +913,8 @@ class Desk:
                 n_known = len(self.session.known_classes)
                 if n_known < 2 or (seen is not None and len(seen) < 2):
                     learner = None  # a prediction would choose among one class
-            return predict_labels(learner, texts, names, self.target, n_top)
+            parts = predict_labels(learner, texts, names, self.target, n_top)
+            return rename_predicted(self._state, model.seq, *parts)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)
             return predict_labels(None, texts, None, self.target)

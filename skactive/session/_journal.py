@@ -242,6 +242,42 @@ def read_events(folder):
     return renumber(events), torn
 
 
+def list_history(events, id):
+    """Return the events of an item as dicts; see `LabelingSession.history`."""
+    undone = {event["of"] for event in events if event["event"] == "undo"}
+    entries = []
+    for event in events:
+        if id not in event.get("ids", ()):
+            continue
+        entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
+        if "labels" in event:
+            position = event["ids"].index(id)
+            entry["label"] = event["labels"][position]
+            for name in ("seconds", "shown"):
+                if name in event:
+                    entry[name] = event[name][position]
+        entry |= {
+            key: event[key] for key in ("batch", "flag", "text", "way") if key in event
+        }
+        entry["annotator"] = event.get("by")
+        entry["undone"] = event["seq"] in undone
+        entries.append(entry)
+    return entries
+
+
+def describe_event(event):
+    """Return an event that can be undone, as the state shows it."""
+    ids, labels = event.get("ids", ()), event.get("labels", ())
+    names = (event.get(x) for x in ("new", "added", "removed", "name"))
+    return {
+        "seq": event["seq"],
+        "event": event["event"],
+        "id": ids[0] if len(ids) == 1 else None,
+        "label": labels[0] if len(labels) == 1 else None,
+        "name": next((name for name in names if name is not None), None),
+    }
+
+
 def read_manifest(folder):
     """Return the manifest of a session; None if there is no session yet."""
     path = os.path.join(folder, MANIFEST)

@@ -15,6 +15,7 @@ from .._utils._labels import is_names, list_classes
 from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
 from ..semi_supervised import ClassDescriptions
+from ._codebook import list_texts, read_entry
 from ._pool import is_list
 
 
@@ -207,13 +208,15 @@ def rename_class(classes, old, new):
 
 
 def restore_class(classes, event, keep):
-    """Return classes as they are without an event that renamed, added or removed one.
+    """Return classes as they are without an event that changed them.
 
     `keep` says that labels need the new name, too.
     """
     if "added" in event:
         return [name for name in classes if keep or name != event["added"]]
     was, new = event["was"], event.get("new")
+    if event["event"] == "order":
+        return sorted(classes, key=[*was, *classes].index)
     if classes == event["classes"] and not keep:
         return was
     name = event.get("removed", event.get("old"))
@@ -273,7 +276,8 @@ def describe_classes(learner, descriptions, manifest, target):
             "Descriptions are for one class per item."
         )
     learner = copy.copy(learner)
-    learner.estimator = ClassDescriptions(estimator, descriptions)
+    texts = {x: y and list_texts(read_entry(y)) for x, y in descriptions.items()}
+    learner.estimator = ClassDescriptions(estimator, texts)
     return learner, descriptions
 
 
@@ -282,12 +286,10 @@ def describe_now(estimator, data, ready=None):
 
     And with the texts that machines labeled, of the items of the mask `ready`.
     """
-    descriptions = {}
-    for name, examples in estimator.descriptions.items():
-        now = data.renamed.get(name, name)
-        if data.allowed is None or now in data.allowed:
-            examples = [examples] if isinstance(examples, str) else examples
-            descriptions[now] = [*descriptions.get(now, ()), *examples]
+    descriptions, first = dict(data.described), estimator.descriptions
+    is_blank = len(first) > 0 and all(first[name] is None for name in first)
+    if is_blank and not any(descriptions.values()):
+        return clone(estimator.estimator)  # nobody has said yet what classes mean
     for name in data.allowed or data.added:  # it is described by its name
         descriptions.setdefault(name, [])
     if len(descriptions) < 2:  # the others were merged or removed

@@ -21,6 +21,7 @@ from .._storage._fingerprint import (
 )
 from .._storage._hash_index import HashIndex
 from .._utils._format import warn_caller
+from .._utils._pipelines import has_descriptions
 from .._utils._plugins import find, find_plugin
 from .._utils._repeatable import base_seed
 from ..registry import FunctionStrategy
@@ -79,7 +80,10 @@ def begin_or_resume(
         _check_opening(journal, learner, target)
         warn_of_versions(journal.manifest.get("versions", {}), stacklevel=5)
         follow_pool(journal, pool)
-    journal.follow(State(pool, journal.manifest.get("classes")))
+    estimator = getattr(learner, "estimator", None)
+    own = estimator.descriptions if has_descriptions(estimator) else None
+    words = journal.manifest.get("descriptions", own)
+    journal.follow(State(pool, journal.manifest.get("classes"), words))
     _note_options(journal, options, is_new)
     if not is_new:
         _note_learner(journal, learner)

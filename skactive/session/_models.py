@@ -22,6 +22,7 @@ from .._utils._positions import check_picks
 from .._utils._repeatable import synchronized
 from ._adaptation import Adapter
 from ._background import BackgroundTrainer, make_encoder
+from ._codebook import list_texts
 from ._labels import describe_now, indicate
 
 
@@ -250,13 +251,13 @@ class Models:
     @synchronized
     def _submit_if_stale(self):
         seq = None if self._is_blank() else self._model.seq
-        if self._learns(seq) and seq != self._state.labels_seq:
+        if self._learns() and seq != self._state.labels_seq:
             self._trainer.submit(self._data())
 
-    def _learns(self, seq=None):
-        """Whether there is something to train on since the model of event `seq`."""
+    def _learns(self):
+        """Whether there is something to train on."""
         has_labels = bool(self._state.answers) or hasattr(self._base, "X_labeled_")
-        return has_labels or (seq is None and has_descriptions(self.estimator))
+        return has_labels or has_descriptions(self.estimator)
 
     def _is_blank(self):
         return self._model is None or not hasattr(self._model.learner, "estimator_")
@@ -276,6 +277,7 @@ class Models:
             columns=self._vocabulary.columns,
             allowed=state.classes,
             added=state.added,
+            described=_describe(state),
             machines=[state.machine_labels(name) for name in state.machines],
         )
 
@@ -284,6 +286,13 @@ class Models:
         if self._adapter is None:
             return state.labels()
         return state.labels_by_keys(state.pool.draw_keys(self._seed, "audit"))
+
+
+def _describe(state):
+    """Return the texts that describe the classes of a state, dict of list."""
+    entries, allowed = state.codebook.entries, state.classes
+    names = [name for name in entries if allowed is None or name in allowed]
+    return {name: list_texts(entries[name]) for name in names}
 
 
 def check_refit(refit):
@@ -310,8 +319,9 @@ class TrainingData:
     """Labels of items of a pool, after event `seq` and with `round` queried batches.
 
     `renamed` are the new names of former classes, `allowed` the classes of the session,
-    None for any, and `added` those that were added then. `machines` are the labels by
-    each machine, dicts of id to label. If labels are lists of names,
+    None for any, and `added` those that were added then. `described` are the texts that
+    describe a class, dict of name to list. `machines` are the labels by each machine,
+    dicts of id to label. If labels are lists of names,
     `classes` names the columns to train on, and `columns` those of the labels that the
     learner had before the session. An encoder that learns from labels does so from the
     first `adapted`; None leaves that to its parameters.
@@ -326,6 +336,7 @@ class TrainingData:
     columns: list | None = None
     allowed: list | None = None
     added: list = field(default_factory=list)
+    described: dict = field(default_factory=dict, repr=False)
     machines: list = field(default_factory=list, repr=False)
     adapted: int | None = None
 

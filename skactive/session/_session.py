@@ -18,17 +18,18 @@ from ..estimation import (
 from ..simulation import Run
 from ._adaptation import MAX_POOL
 from ._answers import Difference
+from ._codebook import EMPTY
 from ._core import open_core
 from ._doubts import find_doubtful
 from ._evidence import Estimate, assess, find_prevalence, find_quality
 from ._formats import SourceAnswer, export_format
 from ._import_export import ImportedLabels, export_table
+from ._journal import list_history
 from ._machine import MachineComparison, annotate, compare
 from ._manifest import record_pool
 from ._models import Model, check_refit
 from ._pool import Batch, Pool
 from ._queue import Options
-from ._state import list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new", "added", "removed")
 _Format = Literal["label-studio", "prodigy", "argilla", "doccano"]
@@ -124,6 +125,9 @@ class LabelingSession:
         The classes; without `classes`, those of the labels that the learner was fitted
         to, those that were added, and those of the labels so far. Empty for a
         regressor.
+    codebook : dict of label to dict
+        "description", "examples" and "taken", examples of the pool, for each class of
+        `known_classes`; see `Desk.edit_class`.
     audited : list of ids
         The answered part of the audit, a simple random sample of the pool.
     has_audit : bool
@@ -188,10 +192,11 @@ class LabelingSession:
     - ``journal.jsonl``: all events, a line of JSON for each, which ends with a
       checksum, the CRC-32 of the line without it (``"crc"``). The events are "begin",
       "ask", "tell", "skip", "release", "withdraw", "undo", "rename", "add", "remove",
-      "flag", "note", "annotate" (by a machine), "refit", "learner" (opened with other
-      parameters), "pool" (with another pool), "classes" (with other classes) and
-      "options" (with another `settle` or `overlap`). ``journal.jsonl.torn`` has last
-      lines that a kill tore, if any.
+      "describe" and "order" (of classes), "flag", "note", "annotate" (by a machine),
+      "refit", "learner" (opened with other parameters), "pool" (with another pool),
+      "classes" and "codebook" (with other classes or descriptions) and "options" (with
+      another `settle` or `overlap`). ``journal.jsonl.torn`` has last lines that a kill
+      tore, if any.
     - ``manifest.json``: format version, hash of the pool, parameters of the learner,
       strategy with distribution and version, base seed, versions.
     - ``pool.npy``: 16 bytes for each item, a hash of its id and one of its content.
@@ -527,7 +532,7 @@ class LabelingSession:
     def undo(self, *, annotator: str | None = None) -> dict[str, Any]:
         """Undo the last event by which an annotator changed answers.
 
-        These are `tell`, `skip`, `release`, `withdraw` and `rename_class`.
+        These are `tell`, `skip`, `release`, `withdraw` and changes of the classes.
 
         Its items wait for an answer again if they were asked, and the next `ask`
         returns them first. A second call undoes the event before. What others
@@ -897,6 +902,13 @@ class LabelingSession:
     def known_classes(self) -> list[Any]:
         """The classes, list; without `classes`, those of the learner and the labels."""
         return self._core.known_classes()
+
+    @property
+    @synchronized
+    def codebook(self) -> dict[Any, dict[str, Any]]:
+        """What describes each class."""
+        entries = self._state.codebook.entries
+        return {name: entries.get(name, EMPTY) for name in self.known_classes}
 
     @property
     @synchronized

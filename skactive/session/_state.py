@@ -8,6 +8,7 @@ from typing import Any
 
 from .._utils._labels import key_of, name_now
 from .._utils._sklearn import check_path
+from ._codebook import Codebook
 from ._journal import MANIFEST, read_events, read_manifest
 
 
@@ -64,7 +65,8 @@ class State:
 
     A function of the events alone: it does not matter how many are folded at a time. An
     item is what its events that were not undone make of it. `pool` limits the ids; None
-    allows any. `classes` are the allowed labels of a new session, or None.
+    allows any. `classes` are the allowed labels of a new session, or None, and
+    `descriptions` what describes them, or None.
 
     Attributes
     ----------
@@ -100,6 +102,8 @@ class State:
         Classes that were added while any label was allowed.
     renamed : dict of label to label
         Classes that have another name now.
+    codebook : Codebook
+        What describes the classes.
     labels_seq, labels_round : int
         The last event that changed a label, and the number of batches before it.
     model_seq : int
@@ -110,10 +114,10 @@ class State:
         Events that were not undone, of the kinds that `undo` can undo, in order.
     """
 
-    def __init__(self, pool=None, classes=None):
+    def __init__(self, pool=None, classes=None, descriptions=None):
         self.pool = pool
         self.events = ()
-        self._first_classes = classes
+        self._first_classes, self._first_words = classes, descriptions
         self._reset()
 
     def _reset(self):
@@ -127,6 +131,7 @@ class State:
         self.classes = self.opened_with = self._first_classes
         self.added = []
         self._renames = []  # those that were not undone
+        self.codebook = Codebook(self._first_words)
         self.settle, self.overlap = "majority", 0.0
         self.audited = {}
         self.machines, self.machine_settings = {}, {}
@@ -168,7 +173,7 @@ class State:
 
     def at(self, seq):
         """Return the state after an event."""
-        past = State(self.pool, self._first_classes)
+        past = State(self.pool, self._first_classes, self._first_words)
         past.fold(self.events[:seq])
         return past
 
@@ -258,6 +263,8 @@ class State:
                 raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
             self.undoable.append(event)
+        if self.codebook.keep(event):
+            self._note_labels(event)
         match kind:
             case "begin":
                 if event["seq"] != 1:
@@ -291,7 +298,9 @@ class State:
                 self.learner = event["learner"]
             case "classes" | "add" | "remove" | "rename":
                 self._change_classes(event)
-            case "pool":
+            case "order":
+                self.classes = event["classes"]
+            case "pool" | "codebook" | "describe":
                 pass  # all events already have the ids of the last pool
             case _:
                 raise ValueError(f"the kind {kind!r} is not known")
@@ -322,7 +331,7 @@ class State:
     def machine_labels(self, name):
         """Return the labels by a machine with their present names, dict of id."""
         return {
-            id: self._rename(label, seq)
+            id: self.name_since(label, seq)
             for id, (label, _, seq) in self.machines[name].items()
             if label is not None
         }
@@ -333,10 +342,10 @@ class State:
         for answers in list(self.machines.values()):
             label, score, seq = answers.get(id, (None, None, 0))
             if label is not None:
-                last = self._rename(label, seq), score
+                last = self.name_since(label, seq), score
         return last
 
-    def _rename(self, label, seq):
+    def name_since(self, label, seq):
         """Return a label of an event with the present names of its classes."""
         for rename in self._renames:
             if rename["seq"] > seq:
@@ -430,7 +439,7 @@ class State:
         """Return the answer to one item of an event, with the present names."""
         seconds, shown = event.get("seconds"), event.get("shown")
         return Answer(
-            self._rename(event["labels"][place], event["seq"]),
+            self.name_since(event["labels"][place], event["seq"]),
             event.get("by"),
             event["t"],
             event["seq"],
@@ -446,10 +455,13 @@ class State:
         if last.get("event") != event["what"] or last is not self.last_undoable(by):
             raise ValueError(f"there is no event {event['of']!r} to take back")
         self.undoable.remove(last)
-        if last["event"] == "rename":
-            self._renames.remove(last)
+        if last["event"] in ("rename", "describe", "order"):
             self.classes = event.get("classes", self.classes)
-            self._refresh_labels(event)
+            if last["event"] == "rename":
+                self._renames.remove(last)
+                self._refresh_labels(event)
+            if self.codebook.drop(last):
+                self._note_labels(event)
             return
         if last["event"] in ("add", "remove"):
             self.classes = event.get("classes")
@@ -457,7 +469,13 @@ class State:
                 self.added += [last["removed"]] * (self.classes is None)
             elif last["added"] in self.added:
                 self.added.remove(last["added"])
+            # A class that was added stays if it has labels, and so do its words.
+            if last.get("added") not in (self.classes or ()) and self.codebook.drop(
+                last
+            ):
+                self._note_labels(event)
             return
+        self.codebook.drop(last)
         for id in last["ids"]:
             events = self._events[id]
             self._events[id] = [entry for entry in events if entry[0] is not last]
@@ -496,42 +514,8 @@ def _put(entries, id, entry):
 
 
 _ANSWERS = ("tell", "skip", "withdraw")
-_UNDOABLE = ("tell", "skip", "release", "withdraw", "rename", "add", "remove")
-
-
-def list_history(events, id):
-    """Return the events of an item as dicts; see `LabelingSession.history`."""
-    undone = {event["of"] for event in events if event["event"] == "undo"}
-    entries = []
-    for event in events:
-        if id not in event.get("ids", ()):
-            continue
-        entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
-        if "labels" in event:
-            position = event["ids"].index(id)
-            entry["label"] = event["labels"][position]
-            for name in ("seconds", "shown"):
-                if name in event:
-                    entry[name] = event[name][position]
-        entry |= {
-            key: event[key] for key in ("batch", "flag", "text", "way") if key in event
-        }
-        entry["annotator"] = event.get("by")
-        entry["undone"] = event["seq"] in undone
-        entries.append(entry)
-    return entries
-
-
-def describe_event(event):
-    """Return an event that can be undone, as the state shows it."""
-    ids, labels = event.get("ids", ()), event.get("labels", ())
-    return {
-        "seq": event["seq"],
-        "event": event["event"],
-        "id": ids[0] if len(ids) == 1 else None,
-        "label": labels[0] if len(labels) == 1 else None,
-        "name": event.get("new", event.get("added", event.get("removed"))),
-    }
+_OF_CLASSES = ("rename", "add", "remove", "describe", "order")
+_UNDOABLE = ("tell", "skip", "release", "withdraw", *_OF_CLASSES)
 
 
 def read_labels(folder: str | os.PathLike[str]) -> dict[str | int, Any]:

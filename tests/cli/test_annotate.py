@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from skactive._tables._codebook import read_classes
 from skactive.cli import main
-from skactive.cli._annotate import read_classes
 
 from .._tables._helpers import write_columns
 from ..annotators._helpers import KEY, FakeChat, chat, right
@@ -188,7 +188,9 @@ def test_the_classes_of_a_file_are_its_names(name, content):
 
 def test_a_table_of_classes_needs_their_names():
     Path("c.csv").write_text("class,what\nlaw,courts\n")
-    with pytest.raises(ValueError, match=r"a table with the column 'name' .*'class'"):
+    with pytest.raises(
+        ValueError, match=r"a table with the column 'name', got .*'class'"
+    ):
         read_classes("c.csv")
 
 

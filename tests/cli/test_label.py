@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
+from skactive._tables._codebook import read_classes
 from skactive.bert import BertClassifier
 from skactive.cli import main
-from skactive.cli._annotate import read_classes
 from skactive.labeling._address import remember_address
 from skactive.labeling._server import LabelingServer
 from skactive.persistence import load
@@ -603,11 +603,11 @@ def test_classes_of_a_file(tmp_path):
     assert read_classes(path) == {"good": "worth seeing", "bad": ""}
     path.write_text(json.dumps(["good", "bad"]), encoding="utf-8")
     assert list(read_classes(path)) == ["good", "bad"]
-    with pytest.raises(ValueError, match="argument --classes-file"):
+    with pytest.raises(ValueError, match="'classes_file' must hold"):
         read_classes(tmp_path / "missing.txt")
     for content in ("{", "7", '["one"]'):
         path.write_text(content, encoding="utf-8")
-        with pytest.raises(ValueError, match="argument --classes-file"):
+        with pytest.raises(ValueError, match="'classes_file' must hold"):
             read_classes(path)
 
 

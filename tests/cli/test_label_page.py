@@ -153,7 +153,7 @@ def test_descriptions_of_the_first_screen_are_learned_from(label, table):
 
     label(begin)
     manifest = read_manifest(str(table.with_suffix(".skactive") / "session"))
-    assert manifest["descriptions"] == {"good": ["worth seeing"], "bad": []}
+    assert manifest["descriptions"] == {"good": "worth seeing", "bad": ""}
 
 
 @pytest.mark.slow

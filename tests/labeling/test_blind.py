@@ -84,6 +84,7 @@ def label(desk, blind):
 
     def answer(item, said):
         own = {"id": item["id"], "label": said, "client": "tab", "seconds": 1.0}
+        own["example"] = TEXTS[json.loads(item["id"])]
         seen.append(read(desk, "answer", **own))
 
     for _ in range(4):
@@ -95,6 +96,12 @@ def label(desk, blind):
             said = OTHER[truth] if id % 5 == 0 else truth
             answer({"id": json.dumps(id)}, said)
     desk.session.refit()
+    seen.append(read(desk, "edit_class", name="no", description="dull", place=0))
+    seen.append(read(desk, "rename_class", old="no", new="never"))
+    seen.append(read_everything(desk))  # of the model before it had this name
+    for _ in range(3):
+        undo = desk.state()["undo"]
+        seen.append(read(desk, "undo", seq=undo["seq"], client="tab"))
     seen.append(read_everything(desk))
     hidden = [id for id in np.flatnonzero(blind).tolist() if id < N]
     answered = [id for id in hidden if id in desk.session.labels]

@@ -216,6 +216,7 @@ def test_names_of_classes_are_only_names(open_desk, name):
         "count": 1,
         "description": "",
         "examples": [],
+        "taken": [],
     }
 
 

@@ -49,21 +49,25 @@ const marked = (text, wanted) => {  // an excerpt around the first match; all ma
 const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low)}–${Math.round(100 * high)})`;
 // Keys of the commands: letters, or other keys where letters search among many classes.
 const BLIND = "Drawn at random: you answer without help.";
-const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"] };
+const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"], example: ["e", "*"] };
+const MOST_EXAMPLE = 1000;  // characters of a text that becomes an example
 const describeUndo = ({ event, label, name }, classes) => ({
   tell: `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
   add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
+  describe: `The earlier words about ${name} are back.`, order: "The earlier order is back.",
 }[event] ?? "The last step was taken back.");
 const unread = (text, read) => {  // what the encoder does not read is marked
   if (read === null) return [text];
   const place = Array.from(text).slice(0, read).join("").length;  // read counts characters, not UTF-16 units
   return [text.slice(0, place), h("span", { class: "unread", title: "The model does not read this part." }, text.slice(place))];
 };
-const parseClasses = (text, known = []) => new Map(text.split("\n").flatMap((line) => {  // "name: description", or names with commas
-  const whole = known.filter((name) => `${line.trim()}: `.startsWith(`${name}: `)).sort((a, b) => b.length - a.length)[0];
-  if (whole !== undefined) return [[whole, line.trim().slice(whole.length + 1).trim()]];  // a name of the table, with its colons and commas
-  const [, name, about] = line.match(/^([^:]+):\s(.*)$/) ?? [];
-  return name === undefined ? line.split(",").map((part) => [part.trim(), ""]) : [[name.trim(), about.trim()]];
+const AFTER_NAME = /:?\t|:(?:\s|$)/;
+export const parseClasses = (text, known = []) => new Map(text.split("\n").flatMap((row) => {  // as parse_classes in Python
+  const line = row.trim(), begins = (name) => line === name || (line.startsWith(name) && line.slice(name.length).search(AFTER_NAME) === 0);
+  const whole = known.filter(begins).sort((a, b) => b.length - a.length)[0], start = whole?.length ?? 0;
+  const found = line.slice(start).match(AFTER_NAME), end = found ? start + found.index : line.length;
+  const [description, ...examples] = found ? line.slice(end + found[0].length).split("\t").map((cell) => cell.trim()) : [""];
+  return (found || whole !== undefined ? [line.slice(0, end)] : line.split(",")).map((name) => [name.trim(), { description, examples }]);
 }).filter(([name]) => name));
 const moveTo = (event, element) => {  // move the focus there, if there is one
   if (!element) return false;
@@ -240,7 +244,7 @@ class Labeling {
     const [shown] = this.queue;
     const again = fresh.find((item) => item.id === shown?.id);
     const stays = shown && (!replace || again);
-    if (again && shown.prediction === null && again.prediction !== null) {  // of the first model
+    if (again && (replace || (shown.prediction === null && again.prediction !== null))) {  // of the first model, or a new name
       Object.assign(shown, again);
       if (!this.visiting) this.showItem(false);
     }
@@ -289,7 +293,7 @@ class Labeling {
     this.refill();
     requestAnimationFrame(() => setTimeout(() => this.showState()));  // the next text is painted first
   }
-  answer(label) { return this.put("answer", { label }, this.item, `Saved: ${say(label)}.`); }
+  answer(label) { return this.put("answer", { label, ...(this.example && { example: this.example }) }, this.item, `Saved: ${say(label)}.`); }
   choose(name) {  // the answer, or one of several
     if (!this.several) return this.answer(name);
     if (this.busy || !this.item || performance.now() < this.guard) return;
@@ -391,7 +395,7 @@ class Labeling {
     if (this.numeric && /^[-+.,0-9]$/.test(key)) return this.ui.number.focus();  // which gets the key
     const entry = this.many ? this.matches["123456789".indexOf(key)] : this.state.classes.find((entry) => entry.key && entry.key === key);
     const named = Object.keys(KEYS).find((name) => KEYS[name][this.many ? 1 : 0] === (key === "=" ? "+" : key));
-    const does = { skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), why: () => this.openWhy(), alike: !this.numeric && (() => this.openAlike()) };
+    const does = { skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), why: () => this.openWhy(), alike: !this.numeric && (() => this.openAlike()), example: !this.numeric && (() => this.takeExample()) };
     const command = {
       " ": () => this.accept(), ArrowRight: does.skip, ArrowLeft: does.undo,
       ArrowUp: !this.ui.text.scrollTop && !this.ui.recent.hidden && (() => this.ui.recent.lastElementChild.firstChild.focus()),
@@ -537,6 +541,8 @@ class Labeling {
     ui.card = h("div", { class: "card" }, ui.text, ui.columns);
     ui.recent = h("ol", { class: "recent", "aria-label": "Last answers" });
     ui.guide = h(page ? "aside" : "div", { class: "guide", "aria-label": "Guide", tabindex: "0" });
+    ui.meanings = h("div", {});
+    ui.guide.append(h("h2", {}, "Classes"), ui.meanings, this.addForm());
     ui.ending = h("section", { class: "ending", "aria-label": "Result", hidden: true });
     ui.guess = h("div", { class: "guess" });
     this.buildStart();
@@ -556,7 +562,8 @@ class Labeling {
     ui.skip = act("Skip", () => this.skip(), "s");
     ui.why = act("Why", () => this.openWhy(), "w");
     ui.alike = act("Alike", () => this.openAlike(), "a", { title: "Label similar texts of one class at once" });
-    ui.actions = h("div", { class: "actions" }, ui.undo, ui.skip, ui.flag, ui.note, ui.why, ui.alike);
+    ui.example = act("Example", () => this.takeExample(), "e", { "aria-pressed": "false", title: "Make the text, or what is selected of it, an example of its class" });
+    ui.actions = h("div", { class: "actions" }, ui.undo, ui.skip, ui.flag, ui.note, ui.why, ui.alike, ui.example);
     ui.show = h("input", { type: "checkbox", onchange: () => this.setHidden(!ui.show.checked) });
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
@@ -651,6 +658,7 @@ class Labeling {
     if (isNew) {
       const label = item?.label ?? null;
       this.selected = new Set(Array.isArray(label) ? label.map(encode) : []);
+      this.setExample("");
       ui.number.value = "";
       this.showChosen();
       this.since = performance.now();
@@ -707,15 +715,104 @@ class Labeling {
   showGuide() {  // what the classes mean, and how many texts have them
     const { guide } = this.ui;
     this.ui.guideButton.hidden = guide.hidden = this.numeric || this.starting;
-    const look = encode(this.state.classes);
-    if (guide.look === look) return;
-    guide.look = look;
-    guide.replaceChildren(h("h2", {}, "Classes"), this.describeClasses());
+    this.listClasses(this.ui.meanings);
   }
-  describeClasses() {
-    return h("dl", { class: "meanings" }, this.state.classes.map(({ key, name, description, examples, count }, i) => hue(h("div", {},
-      h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note" }, plural(count, "label"))),
-      description || examples.length ? h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text))) : null), i)));
+  describeClasses(root = null) {  // of a root that can be edited, or of none
+    return h("dl", { class: "meanings" }, this.state.classes.map((entry, i) => {
+      const { key, name, description, examples, taken, count } = entry, all = [...examples, ...taken];
+      const row = hue(h("div", {},
+        h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note" }, plural(count, "label"),
+          root && h("button", { type: "button", class: "link", "aria-label": `Edit ${say(name)}`, onclick: () => this.editClass(entry, root, row) }, "Edit"))),
+        description || all.length ? h("dd", { dir: "auto" }, description, all.map((text) => h("q", { dir: "auto" }, text))) : null), i);
+      return row;
+    }));
+  }
+
+  // The codebook ---------------------------------------------------------------------
+  listClasses(root) {  // what the classes mean; what is being edited stays
+    const look = encode(this.state.classes);
+    if (root.look === look || root.querySelector(".edit")) return;
+    root.look = look;
+    root.replaceChildren(this.describeClasses(root));
+  }
+  addForm(done = () => {}) {
+    const field = h("input", { type: "text", autocomplete: "off", placeholder: "name: description" });
+    return this.form("New class", "", async (text) => {
+      const typed = parseClasses(text, this.state.classes.map(({ name }) => say(name)));
+      for (const [name, about] of typed) {
+        const error = await this.add(name, about);
+        if (error) return error;
+      }
+      if (!typed.size) return "A class needs a name.";
+      field.value = "";
+      done();
+      return false;  // for the next one
+    }, "Add the class", field);
+  }
+  editClass(entry, root, row) {  // a form in the place of a class
+    const { name, description, count } = entry, { classes, closed } = this.state, at = classes.findIndex((other) => encode(other.name) === encode(name)), left = { examples: [...entry.examples], taken: [...entry.taken] };
+    const field = h("input", { type: "text", autocomplete: "off" }), words = h("textarea", { rows: "3", placeholder: "What belongs here, and what does not" }), fails = failure();
+    const place = h("select", {}, classes.map((_, i) => h("option", { value: i, selected: i === at }, String(i + 1))));
+    const close = () => {
+      root.replaceChildren();
+      root.look = "";
+      this.listClasses(root);
+      if (this.dialog.contains(root)) root.querySelector(`[aria-label="${CSS.escape(`Edit ${say(name)}`)}"]`)?.focus();
+      else this.ui.text.focus();
+    };
+    const change = async (method, args, message) => {
+      const error = await this.change(method, args, message);
+      showFailure(fails, error);
+      if (!error) close();
+    };
+    const save = (event) => {
+      event.preventDefault();
+      const next = this.parse(field.value), text = words.value.trim(), args = {};
+      if (encode(next) !== encode(name)) args.new = next;
+      if (text !== description) args.description = text;
+      for (const key of ["examples", "taken"]) if (left[key].length < entry[key].length) args[key] = left[key];
+      if (Number(place.value) !== at) args.place = Number(place.value);
+      if (!Object.keys(args).length) return close();
+      return change("edit_class", { name, ...args }, "new" in args ? `Renamed ${say(name)} to ${say(next)}.` : `Changed ${say(name)}.`);
+    };
+    const examples = ["examples", "taken"].flatMap((key) => entry[key].map((text) => {
+      const line = h("li", { class: "row" }, h("q", { dir: "auto" }, text), h("button", { type: "button", class: "link", "aria-label": `Remove the example ${text}`, onclick: () => { left[key].splice(left[key].indexOf(text), 1); line.remove(); words.focus(); } }, "Remove"));
+      return line;
+    }));
+    const onKey = (event) => {
+      if (event.key === "Escape") close();
+      else if (event.key === "Enter" && event.ctrlKey) save(event);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    const merges = h("p", { class: "note", role: "status", hidden: true }, "The two classes become one.");
+    field.addEventListener("input", () => { merges.hidden = !classes.some((other, i) => i !== at && encode(other.name) === encode(this.parse(field.value))); });
+    field.value = say(name);
+    words.value = description;
+    row.replaceChildren(h("dt", {}, h("b", { dir: "auto" }, breakable(name))), h("dd", {}, h("form", { class: "edit", onsubmit: save, onkeydown: onKey },
+      h("label", {}, "Name", field), merges, h("label", {}, "Description", words), examples.length ? h("ul", { class: "list" }, examples) : null, fails,
+      h("div", { class: "line" }, closed ? h("label", { class: "line" }, "Place", place) : null, h("button", { type: "submit", class: "primary" }, "Save"), h("button", { type: "button", onclick: close }, "Cancel"),
+        count ? null : h("button", { type: "button", "aria-label": `Delete ${say(name)}`, onclick: () => change("remove_class", { name }, `Deleted the class ${say(name)}.`) }, "Delete")))));
+    (description ? field : words).focus();
+    row.scrollIntoView({ block: "nearest" });
+  }
+  setExample(text) {  // what the next answer makes an example
+    this.example = text;
+    this.ui.example.setAttribute("aria-pressed", Boolean(text));
+  }
+  async takeExample() {
+    const { item, state } = this, selection = getSelection();
+    if (!item) return;
+    const part = this.ui.text.contains(selection.anchorNode) ? selection.toString().trim() : "", text = (part || [item.text].flat().join("\n\n")).trim().slice(0, MOST_EXAMPLE);
+    if (item.label === null) {
+      this.setExample(this.example ? "" : text);
+      return this.announce(this.example ? "The text becomes an example of the class that you answer." : "The text becomes no example.");
+    }
+    for (const { name, taken } of state.classes.filter((entry) => [item.label].flat().some((label) => encode(label) === encode(entry.name)))) {
+      const on = !taken.includes(text), error = await this.change("edit_class", { name, taken: on ? [...taken, text] : taken.filter((other) => other !== text) }, `${on ? "An" : "No"} example of ${say(name)}.`);
+      if (error) this.warn(error);
+    }
   }
   // The end --------------------------------------------------------------------------
   end(result = this.result ?? {}) {  // what was written; nothing else can be done
@@ -745,7 +842,7 @@ class Labeling {
     this.showFault();
   }
   showWritten(root, result) {  // files, commands and counts
-    const { classes = [], sources, file, model, predict, command } = result, look = encode([result.done, classes, sources, file, model, predict, command]);
+    const { classes = [], sources, file, codebook, model, predict, command } = result, look = encode([result.done, classes, sources, file, codebook, model, predict, command]);
     if (root.look === look) return;
     root.look = look;
     const copy = async ({ target }, text) => {
@@ -754,7 +851,7 @@ class Labeling {
     const line = (words, text) => (text ? [h("dt", {}, words), h("dd", {}, h("code", { dir: "ltr" }, text), h("button", { type: "button", "aria-label": `Copy: ${words}`, onclick: (event) => copy(event, text) }, "Copy"))] : []);
     const columns = [["person", "by people"], ["given", "given"], ["model", "predicted"]];
     const row = (name, counts, place) => hue(h("tr", {}, h("th", { scope: "row" }, h("span", { class: place < 0 ? "" : "hued", dir: "auto" }, breakable(name))), columns.map(([source]) => h("td", {}, source === "model" && !result.done ? "…" : (counts[source] ?? 0).toLocaleString("en")))), place);
-    root.replaceChildren(h("dl", {}, line("The labeled table", file), line("The model", model), line("Predict another file", predict), line("Continue: the same command goes on where you stopped", command)),
+    root.replaceChildren(h("dl", {}, line("The labeled table", file), line("The codebook", codebook), line("The model", model), line("Predict another file", predict), line("Continue: the same command goes on where you stopped", command)),
       sources ? h("table", {}, h("thead", {}, h("tr", {}, ["Texts", ...columns.map(([, words]) => words)].map((words) => h("th", { scope: "col" }, words)))),
         h("tbody", {}, classes.map(({ name, ...counts }, i) => row(name, counts, i)), row("All", sources, -1))) : "");
   }
@@ -805,7 +902,7 @@ class Labeling {
       ...(this.many ? [["letters", "find a class by its name; Enter takes the first"]] : []),
       ...(this.several ? [["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]] : this.numeric ? [["Enter", "save the number"]] : [])];
     const keys = [...answer, ["Space", "accept the prediction or the suggestion"], [this.many ? "→" : "S or →", "skip"], [this.many ? "← or Ctrl+Z" : "U, ← or Ctrl+Z", "undo"],
-      [key("flag"), "flag"], [key("note"), "note"], [key("why"), "why: words and labeled texts behind the prediction"], ...(this.numeric ? [] : [[key("alike"), "label similar texts at once"]]),
+      [key("flag"), "flag"], [key("note"), "note"], [key("why"), "why: words and labeled texts behind the prediction"], ...(this.numeric ? [] : [[key("alike"), "label similar texts at once"], [key("example"), "make the text, or what is selected of it, an example of its class"]]),
       ...(this.many || this.numeric ? [] : [["/", "find a class by its name; Enter takes the first"]]), ["Enter", "in “Check”: keep the answer"], ["↑", "earlier answers; Enter opens one"], ["Esc", "back from an earlier text"], ["?", "this help"]];
     this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
@@ -821,12 +918,13 @@ class Labeling {
     this.dialog.querySelector("button.primary").focus();
   }
   parse(text) { return this.state.classes.length && this.state.classes.every(({ name }) => typeof name === "number") && text.trim() && !isNaN(text) ? Number(text) : text.trim(); }
-  async add(text) {  // one class, or an error
+  async add(text, about = {}) {  // one class, or an error; words about a known one are new
     const name = this.parse(text);
     if (name === "") return "A class needs a name.";
     const like = this.state.classes.find((entry) => say(entry.name).toLowerCase() === text.trim().toLowerCase());
+    if (like && about.description) return this.change("edit_class", { name: like.name, description: about.description }, `Changed ${say(like.name)}.`);
     if (like) return `There is already a class ${say(like.name)}.`;
-    return this.change("add_class", { name }, `Added the class ${text.trim()}.`);
+    return this.change("add_class", { name, ...about }, `Added the class ${text.trim()}.`);
   }
   get typed() { return parseClasses(this.ui.start.querySelector("textarea").value, this.state.start?.names); }
   get kind() { return this.ui.start.querySelector("input[type=radio]:checked")?.value ?? this.state.target; }
@@ -835,9 +933,10 @@ class Labeling {
     const names = [...typed.keys()].filter((name) => asks || !known.includes(name)), goal = this.ui.goal.value.trim();
     if (kind !== "regression" && names.length + (asks ? 0 : known.length) < 2) return "Type at least two classes.";
     if (asks && !/^[1-9]\d*$/.test(goal)) return "The goal is a number of labels, such as 200.";
-    if (asks) return this.change("begin", { kind, classes: kind === "regression" ? {} : Object.fromEntries(typed), n_labels: Number(goal) }, "Ready. Answer with the keys.");
+    const words = Object.fromEntries([...typed].map(([name, about]) => [name, about.examples.length ? about : about.description]));
+    if (asks) return this.change("begin", { kind, classes: kind === "regression" ? {} : words, n_labels: Number(goal) }, "Ready. Answer with the keys.");
     for (const name of names) {
-      const error = await this.add(name);
+      const error = await this.add(name, typed.get(name));
       if (error) return error;
     }
     return false;
@@ -888,36 +987,18 @@ class Labeling {
     if (this.hasFocus() && !this.dialog.open) (this.starting ? ui.start.querySelector("textarea") : ui.text).focus();
   }
   openClasses() {
-    const list = h("ul", { class: "list" });
-    const fill = () => list.replaceChildren(...this.state.classes.map((entry) => h("li", { class: "row" },
-      h("span", { dir: "auto" }, say(entry.name)), h("span", { class: "note" }, plural(entry.count, "label")),
-      entry.count ? null : h("button", { type: "button", "aria-label": `Delete ${say(entry.name)}`, onclick: () => remove(entry) }, "Delete"),
-      h("button", { type: "button", "aria-label": `Rename ${say(entry.name)}`, onclick: () => rename(entry) }, "Rename"))));
-    const fails = failure();
-    const remove = async ({ name }) => {
-      showFailure(fails, await this.change("remove_class", { name }, `Deleted the class ${say(name)}.`));
-      fill();
-      field.focus();
-    };
-    const rename = (entry) => this.open("Rename a class", h("p", {}, "All its answers get the new name. The name of another class merges the two. Undo takes it back."),
-      this.form(`New name of ${say(entry.name)}`, say(entry.name), (text) => this.change("rename_class", { old: entry.name, new: this.parse(text) }, `Renamed ${say(entry.name)} to ${text.trim()}.`), "Rename"));
-    const field = h("input", { type: "text", autocomplete: "off", autofocus: true });
-    const add = async (text) => {
-      const error = await this.add(text);
-      if (error) return error;
-      field.value = "";
-      fill();
-      return false;  // for the next one
-    };
-    fill();
-    this.open("Classes", list, fails, this.form("Name of a new class", "", add, "Add the class", field));
+    const root = h("div", {}), show = () => this.listClasses(root), form = this.addForm(show);
+    show();
+    this.open("Classes", root, form);
+    form.querySelector("input").focus();
+    this.relist = show;
   }
   async change(method, args, message) {  // text is an error
     const state = await this.query(method, { ...args, annotator: this.annotator });
     if (state.error) return state.error;
     this.setState(state);
     this.announce(message);
-    this.refill();
+    this.refill("new" in args);
   }
   // Modes: texts one after another, and lists -----------------------------------------
   get reviewing() { return this.visiting !== null && this.series?.way === "review"; }
@@ -964,7 +1045,7 @@ class Labeling {
       ui[name].firstChild.textContent = key;
       ui[name].setAttribute("aria-keyshortcuts", { "→": "ArrowRight", "←": "ArrowLeft" }[key] ?? key.toUpperCase());
     }
-    ui.alike.hidden = this.numeric;
+    ui.alike.hidden = ui.example.hidden = this.numeric;
     if (ui.check.dataset.count !== String(count)) ui.check.replaceChildren("Check", count ? h("span", { class: "badge" }, h("span", { class: "sr" }, " "), String(count), h("span", { class: "sr" }, " doubtful answers")) : "");
     ui.check.dataset.count = count;
   }

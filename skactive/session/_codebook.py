@@ -1,0 +1,122 @@
+"""The codebook of a session: what describes its classes, for people and the model."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from .._utils._labels import key_of, list_classes
+
+KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
+_KINDS = ("codebook", "describe", "add", "rename", "remove")
+
+
+class Codebook:
+    """What describes each class, by the events that were not undone.
+
+    `first` describes the classes of a new session, dict or None; `given` is what the
+    last openings described. An entry is a dict: "description", a str; "examples", texts
+    that describe the class; and "taken", examples of the pool. The model does not learn
+    from these: it has their labels, which could not be held out.
+    """
+
+    def __init__(self, first=None):
+        self._first = {name: read_entry(entry) for name, entry in (first or {}).items()}
+        self.given, self._events = dict(self._first), []
+
+    def keep(self, event):
+        """Apply an event; return whether the model has to learn from it."""
+        if event["event"] in _KINDS or "example" in event:
+            self._events.append(event)
+        self.given |= {was: entry for was, _, entry in event.get("given", ())}
+        return "entry" in event or "given" in event
+
+    def drop(self, event):
+        """Undo an event; return whether the model has to learn from it."""
+        self._events = [other for other in self._events if other is not event]
+        return "entry" in event
+
+    @property
+    def entries(self):
+        """The entries by the present names of the classes."""
+        entries = dict(self._first)
+        for event in self._events:
+            name = event.get("name", event.get("added", event.get("old")))
+            if "entry" in event:
+                entries[name] = event["entry"]
+            if event["event"] == "rename":
+                _join(entries, event["new"], entries.pop(name, EMPTY))
+            elif event["event"] == "remove":
+                entries.pop(event["removed"], None)
+            elif "example" in event:
+                for name in list_classes(event["labels"]):
+                    _join(entries, name, EMPTY | {"taken": [event["example"]]})
+            entries |= {now: entry for _, now, entry in event.get("given", ())}
+        return entries
+
+
+EMPTY: dict = {"description": "", "examples": [], "taken": []}
+
+
+def read_entry(entry):
+    """Return what describes a class, a str, a sequence or a dict, as an entry."""
+    if not isinstance(entry, Mapping):
+        text, *examples = [entry] if isinstance(entry, str) else entry or [""]
+        entry = {"description": text, "examples": examples}
+    examples = [str(text) for text in entry.get("examples") or ()]
+    text = str(entry.get("description") or "")
+    return {"description": text, "examples": examples, "taken": []}
+
+
+def list_texts(entry):
+    """Return what the model reads of an entry."""
+    return [text for text in (entry["description"], *entry["examples"]) if text]
+
+
+def _join(entries, name, other):
+    """Add to the entry of a class that of another one."""
+    own = entries.get(name, EMPTY)
+    words = filter(None, dict.fromkeys([own["description"], other["description"]]))
+    joined = {x: list(dict.fromkeys(own[x] + other[x])) for x in ("examples", "taken")}
+    entries[name] = {"description": "\n".join(words), **joined}
+
+
+def describe_classes(core, labels, given):
+    """Return the classes with keys, counts and entries, as `Desk.state` shows them.
+
+    `labels` are those of the session, and `given` those from before.
+    """
+    names, state = core.known_classes(), core.state
+    before = [state.renamed.get(name, name) for name in given]
+    counts = Counter(map(key_of, [*list_classes(labels), *before]))
+    digits = {str(x) for x in names} & {*"0123456789"}
+    keys = (key for key in KEYS if key not in digits)
+    entries = state.codebook.entries
+    return [
+        {
+            "name": name,
+            "key": str(name) if str(name) in digits else next(keys, ""),
+            "count": counts[key_of(name)],
+            **entries.get(name, EMPTY),
+        }
+        for name in names
+    ]
+
+
+def record_given(core, descriptions):
+    """Record what describes the classes when a desk is opened, where that is new."""
+    before, now = core.state.codebook.given, core.state.renamed
+    now |= {str(name): name for name in core.known_classes()}
+    pairs = [(name, read_entry(entry)) for name, entry in descriptions.items()]
+    new = [(x, now.get(x, x), y) for x, y in pairs if before.get(x, EMPTY) != y]
+    if new:
+        with core.recording():
+            core.journal.record("codebook", given=new)
+
+
+def rename_predicted(state, seq, labels, scores, best):
+    """Return what `predict_labels` does with the names since an event."""
+
+    def rename(label):
+        return state.name_since(label, seq)
+
+    best = [[[rename(label), share] for label, share in top] for top in best]
+    return list(map(rename, labels)), scores, best
