@@ -26,6 +26,7 @@ METHODS = (
     "more",
     "explain",
     "quality",
+    "draw",
     "release",
 )
 

@@ -74,6 +74,7 @@ _CHECKS = {
     "n_items": check_count,
     "n_queries": check_count,
     "query": _check_query,
+    "random_only": check_bool,
     "start": partial(check_count, least=0),
     "way": partial(check_option, options=(None, *WAYS)),
     "where": _check_where,
