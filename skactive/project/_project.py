@@ -20,13 +20,7 @@ from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
 from ..annotators import ColumnAnnotator
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
-from ._classes import (
-    add_classes,
-    as_given,
-    find_classes,
-    list_texts,
-    teach,
-)
+from ._classes import add_classes, as_given, find_classes, list_texts, teach
 from ._ending import SAVING, Progress, describe_model, finish
 from ._model import Trainer
 from ._record import (
@@ -401,6 +395,7 @@ class Project(ProjectSettings):
             check_words=self._check_words,
             given=self.given.values(),
             columns=self.find_columns,
+            forecast=lambda: self._trainer.forecast(self.session, self.given),
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)

@@ -57,6 +57,8 @@ class Desk:
         Labels from before the session. They are counted with the answers of each class.
     columns : callable, default=None
         Called with the id of an item; returns a dict of name to str to show with it.
+    forecast : callable
+        Returns about how many minutes the end takes, None if that is unknown.
 
     Notes
     -----
@@ -97,6 +99,7 @@ class Desk:
         check_words: Callable[[str, str], Any] | None = None,
         given: Iterable[Any] = (),
         columns: Callable[[Any], dict[str, str]] | None = None,
+        forecast: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.session = session
         self._core = core = session._core
@@ -109,7 +112,7 @@ class Desk:
         }
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
-        self._columns = columns or (lambda id: {})
+        self._columns, self._forecast = columns or (lambda id: {}), forecast
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
         self._shown: dict[int, str] = {}  # what of a machine was shown, by the look
         self._reader = ReadCounter(self._models.estimator)
@@ -529,12 +532,14 @@ class Desk:
             "n_labels" of the estimate and "n_audited" items of the audit; "curve", a
             list of labels, accuracy and interval for each estimate of this process;
             "gain", a sentence on more labels; "goal", how many more answers the goal
-            needs, or each share within 5 points; and "classes", with "name", "count",
-            "share", that of the pool, "recall" and "precision", each a share and its
-            interval or None, and "missing", the labels that it should still get. With
-            95 % confidence, all intervals of recall and precision are right at once.
+            needs, or each share within 5 points; "why" there are no shares; "minutes"
+            that the end takes, None if they are unknown; and "classes", with "name",
+            "count", "share", that of the pool, "recall" and "precision", each a share
+            and its interval or None, and "missing", the labels that it should still
+            get. With 95 % confidence, all intervals of recall and precision are right
+            at once.
         """
-        return self._quality.describe(self.state())
+        return self._quality.describe(self.state()) | {"minutes": self._forecast()}
 
     def _check_later(self):
         """Look for doubtful answers in the background, once for each model."""

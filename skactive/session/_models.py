@@ -200,6 +200,11 @@ class Models:
         return self._adapter is not None and self._adapter.busy
 
     @property
+    def pace(self):
+        """Seconds for each label in which an encoder learned, None if unknown."""
+        return self._adapter and self._adapter.pace
+
+    @property
     def adapts(self):
         """Whether the encoder learns from labels."""
         adapter = self._adapter

@@ -14,8 +14,8 @@ class Quality:
 
     `n_wanted` is the number of labels to reach, and `until` a goal as in `Desk`.
     `doubts` are found before an estimate begins. `find_widest(goal, shares)` returns
-    the estimate that a goal is about. `shares` are those of the classes in
-    the pool with their intervals, by the key of a class.
+    the estimate that a goal is about. `shares` are those of the classes in the pool,
+    with their intervals, by the key of a class.
     """
 
     def __init__(self, core, doubts, n_wanted, until, find_widest):
@@ -48,12 +48,11 @@ class Quality:
             self._fault = str(exc)
 
     def _compute(self, n_labels):
-        core, is_single = self._core, self._core.target == "single-label"
-        n_sample, shares = len(core.queue.choose_sample(blind=True)[0]), None
-        estimate = Estimate(n_labels)
-        if is_single:
+        core, estimate, shares = self._core, Estimate(n_labels), None
+        n_sample = len(core.queue.choose_sample(blind=True)[0])
+        if core.target == "single-label":
             estimate, self._classes, shares = assess(core, self._n_wanted)
-        elif n_sample >= MIN_AUDIT and core.target == "multi-label":
+        elif core.target == "multi-label" and n_sample >= MIN_AUDIT:
             shares = find_prevalence(core, None, 0.95, blind=True)
         self._estimate = estimate
         if shares is not None:
@@ -108,7 +107,7 @@ class Quality:
     def _say_goal(self, n_labels):
         """Return how many more answers the goal needs, in words, or ""."""
         queue = self._core.queue
-        if self._fault or not self._core.queue.audit_every:
+        if self._fault or not queue.audit_every:
             return self._fault if self._has_goal else ""
         if self._widest is not None:
             *about, n_before = self._widest
@@ -121,16 +120,18 @@ class Quality:
     def explain(self, n_labels):
         """Return why there is no estimate yet, without a capital and a full stop."""
         core = self._core
-        if not self._core.queue.audit_every:
+        if not core.queue.audit_every:
             return "no text of this session is drawn at random"
         sample, _ = core.queue.choose_sample(blind=True)
-        if (missing := MIN_AUDIT - len(sample)) > 0:
-            texts, every = "texts"[: 4 + (missing > 1)], core.queue.audit_every
+        if (n := len(sample)) < MIN_AUDIT:
             with core.lock:
-                seen = {*core.state.answers, *core.state.skipped}
-                drawn = core.state.audited.keys() - seen
-            rarely = f", one in {every} from now on" * (missing > len(drawn))
-            return f"estimate after {missing} more random {texts}{rarely * (every > 1)}"
+                given = [core.state.answers.get(id) for id in core.state.audited]
+            n_blind = sum(bool(one and one.blind) for one in given)
+            # The sample ends at the first text of the order that has no answer.
+            waits = ", first those that wait elsewhere" * (n_blind > n)
+            missing = max(1, MIN_AUDIT - max(n, n_blind))
+            texts = "text" if missing == 1 else "texts"
+            return f"estimate after {missing} more random {texts}{waits}"
         if n_labels < MIN_LABELS:
             return f"estimate after {MIN_LABELS - n_labels} more labels"
         if core.models.encoded < 1:

@@ -230,14 +230,23 @@ def test_the_true_reason_is_said_where_nothing_can_be_told(open_random, monkeypa
     assert desk.quality()["sentence"].startswith("About ")
 
 
-def test_answers_with_help_leave_many_answers_to_the_next_random_text(open_random):
+def test_answers_with_help_do_not_count(open_random):
     desk = open_random()
     ids, _ = label(desk, 10)
     desk.session.withdraw(ids)
     desk.session.tell(ids, ["yes"] * 10, shown="suggestion", unasked=True)
-    # Nobody saw them blind, and only one in ten texts is drawn from now on.
-    said = "estimate after 10 more random texts, one in 10 from now on"
-    assert desk.state()["estimate"].startswith(said)
+    assert desk.state()["estimate"] == "estimate after 10 more random texts"
+
+
+def test_random_texts_that_another_page_holds_are_the_reason(open_random):
+    desk = open_random()
+    held = desk.next("other tab")
+    label(desk, 8)
+    said = "estimate after 2 more random texts, first those that wait elsewhere"
+    assert desk.state()["estimate"] == said
+    for item in held:
+        desk.answer(item["id"], "yes", "other tab")
+    assert "wait elsewhere" not in desk.state()["estimate"]
 
 
 def test_the_prompt_shows_shares_and_has_the_switch(open_random):

@@ -1056,7 +1056,7 @@ class Labeling {
         accuracy === null ? null : h("p", { class: "note" }, sentence(found.gain)),
         curve.length > 1 ? this.drawCurve(curve) : null,
         this.state.random_only === null ? null : this.showShares(found),
-        this.state.random_only === null ? null : h("label", { class: "line" }, random, "Random texts only: shares are soon exact, the model learns more slowly"),
+        this.state.random_only === null ? null : h("label", { class: "line" }, random, "Random texts only: shares are soon exact, but the model learns less"),
         missing.length ? h("p", {}, `Label ${missing.map(({ name, missing: n }) => `${n} more of ${say(name)}`).join(", ")}: a class needs 10.`) : null,
         this.numeric ? null : h("table", {}, h("thead", {}, h("tr", {}, ["Class", "Labels", "Recall", "Precision", "Ask for it"].map((title) => h("th", { scope: "col" }, title)))),
           h("tbody", {}, found.classes.map((entry) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, breakable(entry.name)), h("td", {}, entry.count.toLocaleString("en")), share(entry.recall), share(entry.precision),
@@ -1071,7 +1071,7 @@ class Labeling {
   showShares({ classes, goal, why }) {  // how many texts of all are of each class
     const row = ({ name, share }, i) => hue(h("tr", {}, h("th", { scope: "row", class: "hued", dir: "auto" }, breakable(name)),
       h("td", { "aria-hidden": "true" }, share ? range(share) : ""), h("td", { class: share ? "" : "note" }, share ? about(share) : "cannot tell yet")), i);
-    return h("section", {}, h("h3", {}, "How many texts are of each class?"), h("p", { class: "note" }, why ? `${sentence(why)} ` : "", sentence(goal)),
+    return h("section", {}, h("h3", {}, "How many texts are of each class?"), h("p", { class: "note" }, why && this.several ? `${sentence(why)} ` : "", sentence(goal)),
       why ? null : h("table", { class: "shares" }, h("tbody", {}, classes.map(row))));
   }
   drawCurve(curve) {  // accuracy by labels
