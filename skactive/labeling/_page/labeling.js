@@ -1071,7 +1071,7 @@ class Labeling {
   showShares({ classes, goal, why }) {  // how many texts of all are of each class
     const row = ({ name, share }, i) => hue(h("tr", {}, h("th", { scope: "row", class: "hued", dir: "auto" }, breakable(name)),
       h("td", { "aria-hidden": "true" }, share ? range(share) : ""), h("td", { class: share ? "" : "note" }, share ? about(share) : "cannot tell yet")), i);
-    return h("section", {}, h("h3", {}, "How many texts are of each class?"), h("p", { class: "note" }, why && this.several ? `${sentence(why)} ` : "", sentence(goal)),
+    return h("section", {}, h("h3", {}, "How many texts are of each class?"), h("p", { class: "note" }, why && this.several ? `${sentence(why)} ` : "", sentence(goal), why ? "" : " In parentheses: the interval of 95 % for each share."),
       why ? null : h("table", { class: "shares" }, h("tbody", {}, classes.map(row))));
   }
   drawCurve(curve) {  // accuracy by labels
