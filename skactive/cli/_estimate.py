@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._storage._fingerprint import collect_versions
+from .._storage._fingerprint import collect_versions, is_estimator
 from .._storage._outputs import write_own
 from .._tables._labels import (
     describe_lookalikes,
@@ -110,14 +110,17 @@ def _describe_session(session):
     answers = session.answers
     people = {annotator for id in sample for annotator in answers[id]}
     named = ", ".join(sorted(map(str, people - {None}))) or "without a name"
-    model = " ".join(repr(session._core.models.estimator).split())
+    params = session._core.models.estimator.get_params()
+    parts = [type(x).__name__ for x in params.values() if is_estimator(x)]
+    paths = [Path(str(x)).parts[-2:] for k, x in params.items() if k.endswith("model")]
+    model = ", ".join(dict.fromkeys([*parts, *map("/".join, paths)]))
     return [
         f"Sample: simple random, without replacement, of the distinct texts of the "
         f"pool; {len(sample):,} answers, of {len(session.labels):,} labels.",
         f"Blind: nothing of a machine was shown before these answers; {len(seen):,} "
         "others of the audit are left out.",
         f"Annotators: {named}.",
-        f"Predictions: {model}, without the label of each labeled text.",
+        f"Predictions: a model of {model}; of labeled texts, without their labels.",
         _ESTIMATOR,
     ]
 

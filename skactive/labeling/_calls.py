@@ -28,6 +28,7 @@ METHODS = (
     "themes",
     "explain",
     "quality",
+    "draw",
     "release",
 )
 

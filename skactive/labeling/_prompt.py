@@ -14,7 +14,8 @@ from ._address import find_page
 HELP = (
     "key or name: answer   Enter: accept the prediction   s: skip   u: undo   f: flag\n"
     "n TEXT: note   + NAME: add a class, or + NAME: DESCRIPTION   = : earlier answers\n"
-    "! : doubtful answers   ? : classes   q: finish\n"
+    "! : doubtful answers   % : random texts only, or no longer\n"
+    "? : classes and their shares   q: finish\n"
     "A class whose name is a command is answered by its key."
 )
 
@@ -156,6 +157,10 @@ class _Prompt:
             self._write(describe_check(page))
             if page["items"]:
                 self._list(page["items"])
+        elif line == "%":
+            only = self._desk.draw(not self._desk.state()["random_only"])["random_only"]
+            self._write("random texts only" if only else "the model chooses texts")
+            self._item = None
         elif line == "?":
             state = self._desk.state()
             self._write(describe_keys(state["target"]))
@@ -322,6 +327,9 @@ def list_classes(state, about=False):
     lines = []
     for entry in state["classes"]:
         line = f"{entry['key'] or ' '}  {entry['name']}  ({entry['count']})"
+        if about and entry["share"]:
+            share, low, high = (100 * x for x in entry["share"])
+            line += f"  {share:.0f} % of all texts ({low:.0f}-{high:.0f})"
         if about and entry["description"]:
             line += f"  {entry['description']}"
         lines.append(line)

@@ -117,10 +117,11 @@ def _measure(project, progress):
     estimate = None
     with suppress(ValueError, TypeError):  # what is known of these answers
         estimate = project.session.estimate()
+    accuracy = project.desk.quality()["sentence"]  # or why it is unknown
     if estimate is not None and estimate.n_audited:
         accuracy = f"{estimate.say_accuracy()}."
-        progress.add(accuracy=accuracy)
-        LOG.info(accuracy)
+    progress.add(accuracy=accuracy)
+    LOG.info(accuracy)
 
 
 def describe_model(session, table, sources, classes):

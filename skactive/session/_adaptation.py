@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,8 @@ class Adapter:
         Called when the process has ended.
     error : str or None
         Why the last process failed.
+    pace : float or None
+        Seconds for each label that the last process took.
     """
 
     def __init__(self, n_trusted, max_pool):
@@ -42,6 +45,7 @@ class Adapter:
         self._stopped = False
         self._lock = threading.Lock()
         self.error: str | None = None
+        self.pace: float | None = None
         self.changed = lambda: None
 
     def is_too_large(self, pool):
@@ -113,6 +117,7 @@ class Adapter:
 
     def _follow(self, process, task, n, key, config):
         """Wait for a process, and note what it has done."""
+        start = time.monotonic()
         try:
             process.stdin.write(task + "\n")
             process.stdin.flush()
@@ -128,6 +133,7 @@ class Adapter:
             self._process = None
             if answer == "done":
                 self._ready[key], self.error = n, None
+                self.pace = (time.monotonic() - start) / n
             elif not self._stopped:
                 self._failed.add(key)
                 self.error = answer

@@ -86,6 +86,7 @@ _CHECKS = {
     "n_themes": partial(check_count, least=2, most=100),
     "place": partial(check_count, least=0),
     "query": _check_query,
+    "random_only": check_bool,
     "start": partial(check_count, least=0),
     "taken": _check_texts,
     "way": partial(check_option, options=(None, *WAYS)),

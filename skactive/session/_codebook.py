@@ -79,10 +79,11 @@ def _join(entries, name, other):
     entries[name] = {"description": "\n".join(words), **joined}
 
 
-def describe_classes(core, labels, given):
+def describe_classes(core, labels, given, shares):
     """Return the classes with keys, counts and entries, as `Desk.state` shows them.
 
-    `labels` are those of the session, and `given` those from before.
+    `labels` are those of the session, and `given` those from before; `shares` are those
+    of all texts by class.
     """
     names, state = core.known_classes(), core.state
     before = [state.renamed.get(name, name) for name in given]
@@ -95,6 +96,7 @@ def describe_classes(core, labels, given):
             "name": name,
             "key": str(name) if str(name) in digits else next(keys, ""),
             "count": counts[key_of(name)],
+            "share": shares.get(key_of(name)),
             **entries.get(name, EMPTY),
         }
         for name in names

@@ -5,7 +5,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 from .._utils._containers import take_row
@@ -13,15 +12,14 @@ from .._utils._labels import as_class, key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ..stopping import AuditGoal
 from ._arguments import SHOWN, checked
 from ._codebook import describe_classes, record_given, rename_predicted
 from ._doubts import Doubts
-from ._evidence import Quality
 from ._journal import describe_event
 from ._leases import Leases
 from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._machine import annotate_later, compare_suggestions
+from ._quality import Quality
 from ._themes import find_by_meaning, find_themes
 
 _N_RECENT = 5  # answers that are shown with the next item
@@ -60,6 +58,8 @@ class Desk:
         Labels from before the session. They are counted with the answers of each class.
     columns : callable, default=None
         Called with the id of an item; returns a dict of name to str to show with it.
+    forecast : callable
+        Returns about how many minutes the end takes, None if that is unknown.
 
     Notes
     -----
@@ -100,6 +100,7 @@ class Desk:
         check_words: Callable[[str, str], Any] | None = None,
         given: Iterable[Any] = (),
         columns: Callable[[Any], dict[str, str]] | None = None,
+        forecast: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.session = session
         self._core = core = session._core
@@ -109,11 +110,11 @@ class Desk:
         record_given(core, descriptions or {})
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
-        self._columns = columns or (lambda id: {})
+        self._columns, self._forecast = columns or (lambda id: {}), forecast
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
         self._shown: dict[int, str] = {}  # what of a machine was shown, by the look
         self._reader = ReadCounter(self._models.estimator)
-        self._leases = Leases(self._state)
+        self._leases = Leases(self._state, core.queue)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
         self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
@@ -123,9 +124,8 @@ class Desk:
         self._failures: list[str] = []  # of machines
         self._stop = find_stop()  # ends their requests
         self._doubts = Doubts(core)
-        goal = None if until is None else AuditGoal(until).start()
-        find_widest = goal and partial(goal.find_widest, session)
-        self._quality = Quality(core, n_labels, goal, find_widest)
+        parts = core, self._doubts, n_labels, until
+        self._quality = Quality(*parts, lambda goal, *x: goal.find_widest(session, *x))
 
     @property
     def target(self) -> str:
@@ -148,12 +148,15 @@ class Desk:
         state : dict
             The target, classes with their keys and counts, progress, the model, the
             agreement with the suggestions that were shown, the estimate in one line,
+            whether texts are drawn at random only (None if none is),
             the last answers with the prediction that was shown, and what `undo` would
             undo.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
-        self._estimate_later(len(labels))
+        if self._quality.is_due(len(labels)):
+            work = self._quality.compute, len(labels)
+            self._in_background("estimate", *work, worker=self._slow_worker)
         undo = state.last_undoable(who)
         return {
             "source": self._source,
@@ -161,7 +164,9 @@ class Desk:
             "version": self.version(),
             "seq": state.seq,
             "target": self.target,
-            "classes": describe_classes(self._core, labels.values(), self._given),
+            "classes": describe_classes(
+                self._core, labels.values(), self._given, self._quality.shares
+            ),
             "closed": state.classes is not None,
             "n_labeled": len(labels),
             "n_labels": self.n_labels,
@@ -170,6 +175,7 @@ class Desk:
             "n_flagged": len(state.flags),
             "n_checked": self._doubts.n_labels,
             "n_doubtful": self._doubts.count(),
+            "random_only": self._core.queue.random_only,
             "model": {
                 "n_labels": len(getattr(learner, "y_labeled_", ())),
                 "training": models.training,
@@ -245,7 +251,7 @@ class Desk:
             if n_waiting < n_queries + 5:
                 self._leases.check_annotators(who)
                 job = self._in_background(("ask", who), self._ask, who)
-                if not ids and job.result():  # new items came
+                if not n_waiting and job.result():  # new items came
                     continue
             return self._items(ids, n_top=_MOST_TOP)
 
@@ -578,13 +584,15 @@ class Desk:
             "sentence" about the pool; "accuracy", with "interval", or None;
             "n_labels" of the estimate and "n_audited" items of the audit; "curve", a
             list of labels, accuracy and interval for each estimate of this process;
-            "gain", a sentence on more labels; and "classes", with "name", "count",
-            "recall" and "precision", each a share and its interval or None, and
-            "missing", the labels that it should still get. With 95 % confidence, all
-            intervals of classes are right at once.
+            "gain", a sentence on more labels; "goal", how many more answers the goal
+            needs, or each share within 5 points; "why" there are no shares; "minutes"
+            that the end takes, None if they are unknown; and "classes", with "name",
+            "count", "share", that of the pool, "recall" and "precision", each a share
+            and its interval or None, and "missing", the labels that it should still
+            get. With 95 % confidence, all intervals of recall and precision are right
+            at once.
         """
-        state = self.state()
-        return self._quality.describe(state["classes"], state["n_labeled"])
+        return self._quality.describe(self.state()) | {"minutes": self._forecast()}
 
     def _check_later(self):
         """Look for doubtful answers in the background, once for each model."""
@@ -843,6 +851,26 @@ class Desk:
         return self.state(annotator)
 
     @checked
+    def draw(self, random_only: bool, annotator: str | None = None) -> _Json:
+        """Choose how texts are drawn from now on; the session remembers it.
+
+        Parameters
+        ----------
+        random_only : bool
+            Whether all are drawn at random, for shares that are soon exact, rather than
+            chosen by the strategy, for a better model.
+        annotator : str, default=None
+            The person.
+
+        Raises
+        ------
+        ValueError
+            If the session has no audit.
+        """
+        self._core.queue.draw_at_random(random_only, self._who(annotator))
+        return self.state(annotator)
+
+    @checked
     @synchronized
     def release(self, client: str) -> None:
         """Return the items of a closed front end to the others.
@@ -929,13 +957,6 @@ class Desk:
         message, learner = self._error
         is_now = learner is self._models.newest().learner
         return (self._failures or [message if is_now else None])[-1]
-
-    def _estimate_later(self, n_labeled):
-        """Estimate in the background after every few labels."""
-        is_idle = self._models.encoded == 1 and not self._doubts.is_behind
-        if is_idle and self._quality.is_due(n_labeled):
-            work = self._quality.compute, n_labeled
-            self._in_background("estimate", *work, worker=self._slow_worker)
 
     @synchronized
     def _in_background(self, name, function, *args, worker=None):

@@ -1,7 +1,6 @@
 """Estimates about the pool: the audit as the sample, the model as the proxy."""
 
 import warnings
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +15,13 @@ from ..estimation import (
     gain_of_labels,
     n_for_gain,
     out_of_fold,
-    plan_labels,
     predict_held_out,
 )
 from ._lookup import predict_proba
+from ._queue import NO_AUDIT
 
 _CHUNK = 10_000  # items that are predicted at a time
-_MIN_AUDIT, _MIN_LABELS = 10, 20  # for an estimate
-_HALF_WIDTH = 0.05  # of the intervals of shares that are planned for
-_WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
+MIN_AUDIT, MIN_LABELS = 10, 20  # for an estimate
 _Interval = tuple[float, float]
 
 
@@ -124,10 +121,7 @@ def _explain_empty(core, n_seen):
         )
     if core.queue.draws.reserved.any():
         return "the audit has no answers yet. Label some more texts."
-    return (
-        "the session has no audit, a random sample of the pool. Open it with "
-        "audit_every=10, for one in ten."
-    )
+    return NO_AUDIT
 
 
 def _predict(core, positions, held_out=None):
@@ -160,9 +154,9 @@ def _predict(core, positions, held_out=None):
     return list(names), predicted
 
 
-def find_prevalence(core, groups, confidence_level, blind):
+def find_prevalence(core, groups, confidence_level, blind, evidence=None):
     """Return a Prevalence or MeanEstimate; see `LabelingSession.prevalence`."""
-    evidence = find_evidence(core, blind)
+    evidence = evidence or find_evidence(core, blind)
     n_pool, proxies = len(evidence.positions), evidence.proxies()
     options = {"n_pool": n_pool, "confidence_level": confidence_level}
     if groups is not None:
@@ -187,9 +181,9 @@ def find_prevalence(core, groups, confidence_level, blind):
     return estimate_prevalence(labels, *proxies, classes=classes, **options)
 
 
-def find_quality(core, confidence_level, blind, held_out=None):
-    """Return a QualityEstimate; see `LabelingSession.quality` and `find_evidence`."""
-    evidence = find_evidence(core, blind, held_out)
+def find_quality(core, confidence_level, blind, evidence=None):
+    """Return a QualityEstimate; see `LabelingSession.quality`."""
+    evidence = evidence or find_evidence(core, blind)
     pool_proba = evidence.predicted
     if pool_proba is None:
         raise ValueError("there is no model yet. Label items of two classes first.")
@@ -207,10 +201,11 @@ def find_quality(core, confidence_level, blind, held_out=None):
 
 
 def assess(core, n_labels, horizon=100, blind=True):
-    """Return an Estimate, and recall and precision by the key of a class.
+    """Return an Estimate, recall and precision by the key of a class, and a Prevalence.
 
-    See `LabelingSession.estimate`. Each of both is a share and its interval, or None
-    for fewer than ten items. `n_labels` is the number of labels wanted, or None.
+    See `LabelingSession.estimate`. Recall and precision are a share and its interval,
+    or None for fewer than ten items. Without an estimate, the Prevalence is None.
+    `n_labels` is the number of labels wanted, or None.
     """
     learner, data, unlabeled = core.models.taught()
     with core.lock:
@@ -220,18 +215,20 @@ def assess(core, n_labels, horizon=100, blind=True):
     minutes = minutes_left(seconds, n_left)
     folds, n = hold_out(learner, data, unlabeled), len(data.labels)
     if folds is None:
-        return Estimate(n, horizon=horizon, minutes=minutes), {}
-    if len(sample) < _MIN_AUDIT:
-        return make_estimate(folds, n, None, horizon, minutes), {}
-    quality = find_quality(core, 0.95, blind, (data, folds))
+        return Estimate(n, horizon=horizon, minutes=minutes), {}, None
+    if len(sample) < MIN_AUDIT:
+        return make_estimate(folds, n, None, horizon, minutes), {}, None
+    evidence = find_evidence(core, blind, (data, folds))
+    quality = find_quality(core, 0.95, blind, evidence)
+    shares = find_prevalence(core, None, 0.95, blind, evidence)
     classes = {
         key_of(name): [
-            None if part.n_labels < _MIN_AUDIT else (part.value, *part.interval)
+            None if part.n_labels < MIN_AUDIT else (part.value, *part.interval)
             for part in (one.recall, one.precision)
         ]
         for name, one in quality.classes.items()
     }
-    return make_estimate(folds, n, quality.accuracy, horizon, minutes), classes
+    return make_estimate(folds, n, quality.accuracy, horizon, minutes), classes, shares
 
 
 def as_rows(labels, classes):
@@ -277,15 +274,13 @@ class Estimate:
 
     def say_gain(self):
         """Return what further labels add, in words."""
-        gain = "cannot tell"
-        if self.gain_from is not None:
-            gain = f"known from {self.gain_from} labels on"
         if self.gain is not None:
             low, high = (100 * bound for bound in self.gain_interval)
-            gain = (
-                f"{100 * self.gain:+.1f} points ({low:.1f} to {high:.1f}) on the rest"
-            )
-        return f"the next {self.horizon} labels: {gain}"
+            points = f"{100 * self.gain:+.1f} points ({low:.1f} to {high:.1f})"
+            return f"the next {self.horizon} labels: {points} on the rest"
+        when = f"known from {self.gain_from} labels on"
+        when = "not known yet" if self.gain_from is None else when
+        return f"what {self.horizon} more labels bring is {when}"
 
     def say_minutes(self):
         """Return the time that is left, in words, or ""."""
@@ -329,7 +324,7 @@ def make_estimate(folds, n_labels, accuracy, horizon, minutes):
     missing = n_for_gain(len(folds.classes), horizon) - len(folds.codes)
     gain_from = n_labels + missing if missing > 0 else None
     n_audited = 0 if accuracy is None else accuracy.n_labels
-    if accuracy is None and held.sum() >= _MIN_LABELS:
+    if accuracy is None and held.sum() >= MIN_LABELS:
         codes, guesses = folds.codes[held], folds.proba[held].argmax(axis=1)
         accuracy = estimate_quality(codes, guesses).accuracy
     value = interval = None
@@ -345,109 +340,3 @@ def minutes_left(seconds, n_left):
     if not seconds or n_left is None:
         return None
     return float(np.median(seconds)) * max(n_left, 0) / 60
-
-
-class Quality:
-    """The estimates of a session so far, in sentences.
-
-    `n_wanted` is the number of labels to reach. `goal` is an AuditGoal or None, and
-    `find_widest()` returns the estimate that it is about.
-    """
-
-    def __init__(self, core, n_wanted, goal=None, find_widest=None):
-        self._core, self._n_wanted = core, n_wanted
-        self._goal, self._find_widest = goal, find_widest
-        self._distance = ""  # to the goal, in words
-        self._n_begun = -1  # labels when the last estimate began
-        self._estimate, self._classes = Estimate(0), {}
-        self._curve = []
-
-    def is_due(self, n_labels):
-        """Whether there are enough labels for another estimate."""
-        is_single = self._core.target == "single-label"
-        if not (is_single or self._goal) or n_labels < _MIN_LABELS:
-            return False
-        return n_labels - self._n_begun >= max(10, n_labels // 20)
-
-    def compute(self, n_labels):
-        """Estimate anew; takes seconds."""
-        self._n_begun = n_labels
-        if self._goal is not None:
-            sample, _ = self._core.queue.choose_sample(blind=True)
-            try:
-                widest = self._find_widest()
-                self._distance = self._goal.describe(widest, len(sample))
-            except ValueError as exc:  # such as a class that the session lacks
-                self._distance = str(exc)
-        if self._core.target != "single-label":
-            self._estimate = Estimate(n_labels)
-            return
-        self._estimate, self._classes = assess(self._core, self._n_wanted)
-        if self._estimate.n_audited:
-            accuracy = self._estimate.accuracy, self._estimate.accuracy_interval
-            self._curve.append([self._estimate.n_labels, *accuracy])
-
-    @property
-    def n_labels(self):
-        """Number of labels of the last estimate, 0 before the first."""
-        return self._estimate.n_labels
-
-    def line(self, n_labels):
-        """Return a line for a front end that has `n_labels`; it can be blank."""
-        accuracy = self._say(n_labels) if self._estimate.n_audited else ""
-        parts = accuracy, self._distance, self._estimate.say_minutes()
-        return "; ".join(filter(None, parts))
-
-    def describe(self, classes, n_labels):
-        """Return what `Desk.quality` does; `classes` are those of its state."""
-        estimate, has_audit = self._estimate, bool(self._estimate.n_audited)
-        described = []
-        for entry in classes:
-            recall, precision = self._classes.get(key_of(entry["name"]), (None, None))
-            missing = max(0, _WANTED_PER_CLASS - entry["count"])
-            name, count = entry["name"], entry["count"]
-            shares = {"recall": recall, "precision": precision}
-            described.append(
-                {"name": name, "count": count, **shares, "missing": missing}
-            )
-        return {
-            "sentence": self._say(n_labels),
-            "accuracy": estimate.accuracy if has_audit else None,
-            "interval": estimate.accuracy_interval if has_audit else None,
-            "n_labels": estimate.n_labels,
-            "n_audited": estimate.n_audited,
-            "curve": self._curve,
-            "gain": estimate.say_gain() + self._plan(),
-            "classes": described,
-        }
-
-    def _plan(self):
-        """Return how many more labels of the audit make the shares exact enough."""
-        if self._goal is not None:
-            return self._distance and f"; {self._distance}"
-        queue = self._core.queue
-        sample, _ = queue.choose_sample(blind=True)
-        if len(sample) < _MIN_AUDIT or self._core.target != "single-label":
-            return ""
-        counts = Counter(map(key_of, sample.values()))
-        shares = [count / len(sample) for count in counts.values()]
-        share = min(shares, key=lambda share: abs(share - 0.5))
-        n_pool = len(queue.draws.order)
-        n = plan_labels(_HALF_WIDTH, share=share, n_pool=n_pool) - len(sample)
-        if n < 1:
-            return f"; each share is within {100 * _HALF_WIDTH:g} points"
-        more = f"{n:,} more texts drawn at random"
-        return f"; about {more}: each share within {100 * _HALF_WIDTH:g} points"
-
-    def _say(self, n_labels):
-        """Return a sentence about the pool."""
-        if self._core.target != "single-label":
-            return "The accuracy is estimated for one class per text only."
-        if self._estimate.n_audited:
-            n_before = self._estimate.n_labels
-            when = f" at {n_before} labels" if n_before < n_labels else ""
-            return f"{self._estimate.say_accuracy()}{when}"
-        return (
-            f"Too early to tell: this needs {_MIN_LABELS} labels, {_MIN_AUDIT} of them "
-            f"of texts drawn at random; there are {len(self._core.queue.audited())}."
-        )

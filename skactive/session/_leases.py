@@ -10,13 +10,16 @@ _MOST_ANNOTATORS = 100  # people who have texts waiting for them
 class Leases:
     """The waiting items of each front end. The caller holds the lock of the session."""
 
-    def __init__(self, state):
-        self._state = state
+    def __init__(self, state, queue):
+        self._state, self._queue = state, queue
         self._owners = {}  # (annotator, id) -> its front end
         self._seen = {}  # front end -> time of its last call
 
     def take(self, client, annotator, n):
-        """Return at most `n` ids for a front end, and the number the annotator has."""
+        """Return at most `n` ids for a front end, and the number the annotator has.
+
+        If texts are drawn at random only, others come when none of these waits.
+        """
         now = self.hear(client)
         waiting = [(annotator, id) for id in self._state.waiting_for(annotator)]
         self._owners = {
@@ -27,9 +30,13 @@ class Leases:
         }
         own = [key for key in waiting if self._owners.get(key) == client]
         free = [key for key in waiting if key not in self._owners]
-        leased = (own + free)[:n]
+        keys, n_waiting = own + free, len(own) + len(free)
+        if self._queue.random_only:
+            drawn = [key for key in keys if key[1] in self._state.audited]
+            keys, n_waiting = drawn or keys, len(drawn)
+        leased = keys[:n]
         self._owners.update(dict.fromkeys(leased, client))
-        return [id for _, id in leased], len(own) + len(free)
+        return [id for _, id in leased], n_waiting
 
     def hear(self, client):
         """Note that a front end is there, and return the time; forget the oldest."""

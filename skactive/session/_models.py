@@ -31,8 +31,8 @@ class Models:
 
     A model is a function of the journal up to an event, so the model of a killed
     process is trained again. `refit`, `encode` and `max_pool` (`max_adapted_pool`) are
-    those of the session. The lock is held while the state is read, but not while a
-    model is trained.
+    those of the session. `in_background` is whether nobody waits for a model. The lock
+    is held while the state is read, but not while a model is trained.
     """
 
     def __init__(self, journal, learner, vocabulary, refit, encode, max_pool):
@@ -40,7 +40,7 @@ class Models:
         self._seed = seed = journal.manifest["base_seed"]
         self._base = base = fresh_learner(learner, seed)
         self._adapter = make_adapter(journal, base, max_pool)
-        self._refit = refit
+        self._refit, self.in_background = refit, refit == "background"
         self._vocabulary = vocabulary
         pool, estimator = self._state.pool, learner.estimator
         self._encoder = encoder = make_encoder(encode, estimator, pool, seed)
@@ -199,6 +199,11 @@ class Models:
     def adapting(self):
         """Whether the encoder learns from labels in a process now."""
         return self._adapter is not None and self._adapter.busy
+
+    @property
+    def pace(self):
+        """Seconds for each label in which an encoder learned, None if unknown."""
+        return self._adapter and self._adapter.pace
 
     @property
     def adapts(self):

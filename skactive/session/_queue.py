@@ -16,6 +16,12 @@ from ._background import fit_front
 from ._pool import Batch, find_taught
 from ._state import settle
 
+NO_AUDIT = (
+    "the session has no audit, a random sample of the pool. Open it with "
+    "audit_every=10, for one in ten."
+)
+_N_FIRST = 10  # texts of the audit that come first, so that estimates come early
+
 
 @dataclass(frozen=True)
 class Options:
@@ -249,7 +255,7 @@ class Queue:
 
     def second_opinions(self, annotator):
         """Return the ids that an annotator gets after somebody else."""
-        state = self._state
+        state, is_random = self._state, self.random_only
         if not self._options.overlap:
             return []
         ids = []
@@ -260,16 +266,48 @@ class Queue:
                 (first,) = people
                 if answers or state.waits_for(id, first):
                     ids.append(id)
+        ids = [id for id in ids if id in state.audited] if is_random else ids
         shared = self.draws.shared[state.pool.positions(ids)]
         return [id for id, chosen in zip(ids, shared, strict=True) if chosen]
 
     # The audit ------------------------------------------------------------------------
 
+    @property
+    def random_only(self):
+        """Whether all items are drawn at random, None without an audit."""
+        return self._options.audit_every and bool(self._state.random_only)
+
+    @property
+    def audit_every(self):
+        """Every how many items one is drawn at random now, None without an audit."""
+        every = self._options.audit_every
+        return every and (1 if self._n_first(1) > 0 else every)
+
+    def draw_at_random(self, only, by=None):
+        """Draw all items at random from now on, or as many as the audit needs."""
+        if self._options.audit_every is None:
+            raise ValueError(NO_AUDIT)
+        with self._lock:
+            self._journal.sync()
+            self._journal.record("options", random_only=only, by=by)
+
+    def _n_first(self, n):
+        """Return how many of `n` new items are drawn at random before any other.
+
+        The first ones of a session are, where a model can come before the first label.
+        """
+        with self._lock:
+            n_drawn = len(self._state.audited.keys() - self._state.skipped.keys())
+        n_first = _N_FIRST - n_drawn if self._models.in_background else 0
+        return n if self.random_only else n_first
+
     def _audit_slots(self, n):
         """Return which of `n` new items belong to the audit."""
-        every = self._options.audit_every
+        every, n_first = self._options.audit_every, self._n_first(n)
         start = len(self._state.queried) + 1
-        return [i for i in range(n) if every and (start + i) % every == 0]
+        return [
+            i for i in range(n) if every and (i < n_first or (start + i) % every == 0)
+        ]
 
     def _draw(self, n, free):
         """Return the positions of the next `n` free items of the sample, a list."""

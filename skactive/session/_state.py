@@ -82,8 +82,8 @@ class State:
     batches : dict of int to (tuple of ids, annotator)
     queried : dict of id to dict of annotator to None
         Who was asked, also where the batch was released.
-    settle, overlap : str, float
-        The last ones in the journal.
+    settle, overlap, random_only : str, float, bool or None
+        The last ones in the journal; None if nobody chose.
     audited : dict of id to None
         Items that were drawn at random for the audit.
     machines : dict of str to dict of id to (label, confidence, event)
@@ -132,7 +132,7 @@ class State:
         self.added = []
         self._renames = []  # those that were not undone
         self.codebook = Codebook(self._first_words)
-        self.settle, self.overlap = "majority", 0.0
+        self.settle, self.overlap, self.random_only = "majority", 0.0, None
         self.audited = {}
         self.machines, self.machine_settings = {}, {}
         self.labels_seq = self.labels_round = self.model_seq = 0
@@ -289,6 +289,7 @@ class State:
                     _put(self.notes, id, event["text"] or None)
             case "options":
                 self.overlap = event.get("overlap", self.overlap)
+                self.random_only = event.get("random_only", self.random_only)
                 if "settle" in event:
                     self.settle = event["settle"]
                     self._refresh_labels(event)

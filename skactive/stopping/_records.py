@@ -5,11 +5,13 @@ import re
 import time
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Self
 
 from .._utils._plugins import make
 from .._utils._sklearn import Interval
+from ..estimation import plan_labels
 from ._base import StoppingRule
 from ._cost import CostRule
 from ._predictions import (
@@ -290,13 +292,15 @@ class AuditGoal(StoppingRule):
         self.half_widths_.append(math.inf if widest is None else widest.half_width)
         return self.half_widths_[-1] <= _read_goal(self.until)[2]
 
-    def find_widest(self, session: Any) -> Any:
+    def find_widest(self, session: Any, prevalence: Any = None) -> Any:
         """Return the estimate with the widest interval.
 
         Parameters
         ----------
         session : skactive.LabelingSession
             A session with an audit.
+        prevalence : skactive.estimation.Prevalence, default=None
+            Its shares, if they are known. None computes those that are needed.
 
         Returns
         -------
@@ -329,8 +333,8 @@ class AuditGoal(StoppingRule):
         if not session.audited or (what != "shares" and is_single):
             return None
         if what == "shares":
-            estimates = session.prevalence().estimates.values()
-            return max(estimates, key=lambda estimate: estimate.half_width)
+            shares = session.prevalence() if prevalence is None else prevalence
+            return max(shares.estimates.values(), key=lambda share: share.half_width)
         quality = session.quality()
         if label is None:
             return quality.accuracy if what == "accuracy" else quality.macro_f1
@@ -340,34 +344,49 @@ class AuditGoal(StoppingRule):
         }
         return scores.get(label)
 
-    def describe(self, estimate: Any, n_audited: int) -> str:
+    def describe(
+        self, estimate: Any, n_audited: int, audit_every: int = 1, n_answers: int = 0
+    ) -> str:
         """Return a sentence on how far the goal is.
 
         Parameters
         ----------
         estimate : skactive.estimation.MeanEstimate or None
-            What `find_widest` returned.
+            What `find_widest` returned; with a pool, but no value, it is unknown.
         n_audited : int
             Number of audited items.
+        audit_every : int, default=1
+            Every how many items one is drawn at random.
+        n_answers : int, default=0
+            Number of answers since the estimate.
 
         Returns
         -------
         sentence : str
-            About how many more texts must be drawn at random.
+            About how many more answers the goal needs. While shares or the accuracy are
+            unknown, at most how many.
         """
         what, label, wanted = _read_goal(self.until)
         name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
         name = name if label is None else f"F1 of {label}"
         goal = f"{name} within {100 * wanted:g} points"
-        if estimate is None or estimate.value is None:
+        if estimate is None or (estimate.value is None and what == "f1"):
             return f"goal: {goal}; too few texts drawn at random to tell"
         if estimate.half_width <= wanted:
             return f"goal reached: {goal}"
-        # The variance of n labels from a finite pool is in proportion to 1/n - least.
-        least = 1 / estimate.n_pool
-        inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2 + least
-        more = max(1, math.ceil(1 / inverse) - n_audited)
-        return f"about {more:,} more texts drawn at random: {goal}"
+        if estimate.value is None:
+            needed, about = _plan(wanted, n_pool=estimate.n_pool), "at most about"
+        else:
+            # The variance of n labels from a finite pool falls as 1/n - least.
+            about, least = "about", 1 / estimate.n_pool
+            inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2
+            needed = math.ceil(1 / (inverse + least))
+        more = max(1, (needed - n_audited) * audit_every - n_answers)
+        every = f", one in {audit_every} drawn at random" * (audit_every > 1)
+        return f"{about} {more:,} more answers{every}: {goal}"
+
+
+_plan = lru_cache(plan_labels)  # it takes milliseconds, for each text that is shown
 
 
 def _read_goal(until):

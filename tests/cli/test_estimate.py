@@ -204,6 +204,9 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
     card = Path("card.txt").read_text()
     assert f"; {n} answers, of 60 labels." in card
     assert "Annotators: ann." in card
+    (about,) = [line for line in card.splitlines() if "Predictions: a model" in line]
+    assert "logistic" in about.lower()
+    assert not set("=[{(") & set(about)
     assert textwrap.indent(shown, "    ") in card
     assert f"skactive {skactive.__version__}" in card
 

@@ -87,7 +87,8 @@ def label(desk, blind):
         own["example"] = TEXTS[json.loads(item["id"])]
         seen.append(read(desk, "answer", **own))
 
-    for _ in range(4):
+    for number in range(4):
+        seen.append(read(desk, "draw", random_only=number == 1))
         items = desk.next("tab")
         wait(desk._jobs.values())  # what is asked for meanwhile has a number as well
         for item in items:

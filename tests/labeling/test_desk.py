@@ -217,6 +217,7 @@ def test_names_of_classes_are_only_names(open_desk, name):
         "description": "",
         "examples": [],
         "taken": [],
+        "share": None,
     }
 
 
@@ -411,7 +412,7 @@ def test_a_model_that_cannot_be_checked_is_said(open_desk):
 @pytest.mark.slow
 def test_the_estimate_comes_in_the_background(open_desk):
     desk = open_desk(n_labels=50, session={"audit_every": 2})
-    assert _label(desk, 19)["estimate"] == ""
+    assert "about the pool" not in _label(desk, 19)["estimate"]
     assert desk.quality()["sentence"].startswith("Too early to tell: ")
     _label(desk, 1)
     line = _wait_for_estimate(desk)
@@ -437,7 +438,7 @@ def test_nothing_is_said_about_the_pool_without_an_audit(open_desk):
     _label(desk, 20)
     assert _wait_for_estimate(desk) == "less than 1 min left at your pace"
     quality = desk.quality()
-    assert "drawn at random; there are 0." in quality["sentence"]
+    assert quality["sentence"].endswith("no text of this session is drawn at random.")
     assert (quality["accuracy"], quality["interval"], quality["curve"]) == (
         None,
     ) * 2 + ([],)
@@ -536,13 +537,12 @@ def test_what_was_shown_is_the_most_that_was_shown(open_desk):
 def test_quality_says_how_many_random_texts_make_the_shares_exact(open_desk):
     desk = open_desk(session={"audit_every": 1})
     _label(desk, 9)
-    assert "drawn at random" not in desk.quality()["gain"]
+    n = plan_labels(0.05, n_pool=60) - 9
+    goal = "more answers: each share within 5 points"
+    assert desk.quality()["goal"] == f"at most about {n} {goal}"
     _label(desk, 11)
-    n_yes = sum(label == "yes" for label in desk.session.labels.values())
-    n = plan_labels(0.05, share=n_yes / 20, n_pool=60) - 20
-    expected = f"; about {n} more texts drawn at random: each share within 5 points"
-    assert desk.quality()["gain"].endswith(expected)
-    assert 10 < n <= 40
+    _wait_for_estimate(desk, 20)
+    assert re.fullmatch(rf"about \d+ {goal}|goal reached: .*", desk.quality()["goal"])
 
 
 def test_doubtful_answers_of_the_audit_are_not_listed(open_desk):
@@ -1069,11 +1069,11 @@ def test_where_the_encoder_stops_reading(open_desk, tiny_bert, tmp_path, pads):
 def test_a_goal_is_said_in_the_line_and_on_the_page(open_desk):
     desk = open_desk(session={"audit_every": 1}, until="shares:20")
     _label(desk, 19)
-    assert "share" not in desk.state()["estimate"]
+    assert "more answers: each share within 20" in desk.state()["estimate"]
     _label(desk, 11)
     expected = "goal reached: each share within 20 points"
     _wait_for_estimate(desk, 20)
     assert desk.state()["estimate"].count(expected) == 1
-    assert desk.quality()["gain"].endswith(f"; {expected}")
+    assert desk.quality()["goal"] == expected
     with pytest.raises(ValueError, match="'until' must be 'shares:3'"):
         open_desk(until="shares:0")

@@ -364,6 +364,32 @@ def test_what_the_last_training_does(tmp_path, n, adapted, options, expected):
     assert trained == ([] if expected is None else [expected])
 
 
+@pytest.mark.parametrize(
+    ("n", "adapted", "pace", "options", "expected"),
+    [
+        (60, 50, 6.0, {}, 1.0),  # nothing is trained but the last step
+        (75, 50, 6.0, {}, 8.5),
+        (200, 200, 6.0, {}, 21.0),
+        (200, 200, None, {}, None),
+        (200, 200, 6.0, {"fine_tuning": False}, 1.0),
+        (0, None, None, {}, 1.0),
+    ],
+)
+def test_how_long_the_end_takes_is_from_the_pace_of_the_session(
+    tmp_path, n, adapted, pace, options, expected
+):
+    trainer = Trainer(ProjectSettings("t.csv", **options), "single-label", tmp_path)
+    core = SimpleNamespace(models=SimpleNamespace(pace=pace))
+    session = SimpleNamespace(encoded=1, labels={i: "ab"[i % 2] for i in range(n)})
+    session._core, session.newest_model = core, SimpleNamespace(adapted=adapted)
+    assert trainer.forecast(session, {}) == expected
+    given = {0: "a", 1: "b"}
+    shorter = SimpleNamespace(**vars(session) | {"labels": dict.fromkeys(range(n - 2))})
+    assert trainer.forecast(shorter, given) == (expected if n else 1.0)
+    session.encoded = 0.5
+    assert trainer.forecast(session, {}) is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("learned", "is_tuned"), [(None, False), (25, True)])
 def test_the_last_training_keeps_what_the_session_has_learned(

@@ -28,11 +28,14 @@ def label(session, y, n, **options):
 @pytest.mark.parametrize(
     ("estimate", "line"),
     [
-        (Estimate(3), "accuracy: cannot tell yet; the next 100 labels: cannot tell"),
+        (
+            Estimate(3),
+            "accuracy: cannot tell yet; what 100 more labels bring is not known yet",
+        ),
         (
             Estimate(30, 0.6, (0.42, 0.75)),
-            "About 60 % of the labeled texts are predicted right (42-75 %); the next "
-            "100 labels: cannot tell",
+            "About 60 % of the labeled texts are predicted right (42-75 %); what 100 "
+            "more labels bring is not known yet",
         ),
         (
             Estimate(200, 0.81, (0.74, 0.87), 40, 50, -0.001, (-0.021, 0.019), 130.4),
@@ -42,8 +45,8 @@ def label(session, y, n, **options):
         ),
         (
             Estimate(99, minutes=0.2),
-            "accuracy: cannot tell yet; the next 100 labels: cannot tell; less than "
-            "1 min left at your pace",
+            "accuracy: cannot tell yet; what 100 more labels bring is not known yet; "
+            "less than 1 min left at your pace",
         ),
     ],
 )
@@ -93,7 +96,7 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     early = session.estimate()
     assert early.gain is None  # 90 labels say little about 100 more
     assert early.gain_from == 150
-    assert "the next 100 labels: known from 150 labels on" in str(early)
+    assert "what 100 more labels bring is known from 150 labels on" in str(early)
     assert found.gain_from is None
     assert f"from {found.n_audited} drawn at random" in str(found)
 

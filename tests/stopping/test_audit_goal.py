@@ -1,6 +1,7 @@
 """Goals of a session: intervals from its audit that are narrow enough."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.estimation import MeanEstimate
+from skactive.estimation import MeanEstimate, plan_labels
 from skactive.simulation import Run
 from skactive.stopping import AuditGoal, LabelBudget
 from skactive.stopping._records import _read_goal
@@ -134,9 +135,23 @@ def test_the_labels_that_are_missing_are_those_of_the_variance(n, n_pool):
     wanted = next(size for size in sizes if half_width(size) <= 0.03 + 1e-12)
     width = half_width(n)
     found = MeanEstimate(0.3, (0.3 - width, 0.3 + width), n, n_pool)
-    expected = f"about {wanted - n:,} more texts drawn at random: accuracy within 3 poi"
-    assert AuditGoal("accuracy:3").describe(found, n).startswith(expected)
+    expected = f"about {wanted - n:,} more answers: accuracy within 3 points"
+    assert AuditGoal("accuracy:3").describe(found, n) == expected
     assert AuditGoal("f1:bug:40").describe(found, n) == (
         "goal reached: F1 of bug within 40 points"
     )
     assert "too few texts" in AuditGoal("f1:5").describe(None, 0)
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_the_goal_is_said_in_answers_before_and_after_an_estimate(every):
+    goal, pool = AuditGoal("shares:5"), 2000
+    drawn = "" if every == 1 else ", one in 10 drawn at random"
+    said = f"more answers{drawn}: each share within 5 points"
+    n = plan_labels(0.05, n_pool=pool) - 4
+    unknown = MeanEstimate(None, None, 4, pool)
+    assert goal.describe(unknown, 4, every) == f"at most about {n * every:,} {said}"
+    found = MeanEstimate(0.3, (0.2, 0.4), 80, pool)
+    least = int(re.search(r"\d+", goal.describe(found, 80))[0])
+    assert goal.describe(found, 80, every, 30) == f"about {least * every - 30:,} {said}"
+    assert goal.describe(found, 80, every, 10**6) == f"about 1 {said}"

@@ -47,6 +47,9 @@ const marked = (text, wanted) => {  // an excerpt around the first match; all ma
   return [start ? "… " : null, ...parts.map((part, i) => (i % 2 ? h("mark", {}, part) : part))];
 };
 const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low)}–${Math.round(100 * high)})`;
+const range = ([share, low, high]) => svg("svg", { viewBox: "0 0 300 22", "aria-hidden": "true" }, svg("rect", { class: "track", x: 0, y: 8, width: 300, height: 6, rx: 3 }),
+  svg("rect", { class: "range", x: 300 * low, y: 6, width: Math.max(2, 300 * (high - low)), height: 10, rx: 5 }), svg("rect", { x: 300 * share - 2, y: 2, width: 4, height: 18, rx: 2 }));
+const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}.` : "");
 // Keys of the commands: letters, or other keys where letters search among many classes.
 const BLIND = "Drawn at random: you answer without help.";
 const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"], example: ["e", "*"] };
@@ -639,7 +642,7 @@ class Labeling {
     ui.facts.textContent = [
       model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.adapted ? `, tuned on ${model.adapted}` : ""}${model.training ? ", training …" : ""}` : model.training ? "a model is trained …" : null,
       model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null, model.error && `training failed: ${model.error}`,
-      state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
+      state.random_only ? "random texts only" : null, state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
     if (this.options.page) document.title = `${wanted === null ? done : `${done}/${wanted}`} ${state.source || "Labeling"}`;
     if (ui.start.hidden === this.starting) this.showStart();
@@ -719,9 +722,9 @@ class Labeling {
   }
   describeClasses(root = null) {  // of a root that can be edited, or of none
     return h("dl", { class: "meanings" }, this.state.classes.map((entry, i) => {
-      const { key, name, description, examples, taken, count } = entry, all = [...examples, ...taken];
+      const { key, name, description, examples, taken, count, share } = entry, all = [...examples, ...taken];
       const row = hue(h("div", {},
-        h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note" }, plural(count, "label"),
+        h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note", title: share && "Labels, and the share of all texts" }, plural(count, "label"), share ? ` · ${about(share)}` : "",
           root && h("button", { type: "button", class: "link", "aria-label": `Edit ${say(name)}`, onclick: () => this.editClass(entry, root, row) }, "Edit"))),
         description || all.length ? h("dd", { dir: "auto" }, description, all.map((text) => h("q", { dir: "auto" }, text))) : null), i);
       return row;
@@ -831,7 +834,8 @@ class Labeling {
       ui.ending.replaceChildren(h("h2", { tabindex: "-1" }), h("p", { role: "status" }), h("ul", { class: "steps" }), h("div", {}));
     }
     const [title, about, list, details] = ui.ending.children;
-    const sentence = `${plural(n, "label")} by people ${n === 1 ? "is" : "are"} stored. ${result.accuracy ?? ""} ${error ?? advice}`;
+    const copies = (result.sources?.person ?? n) - n, waits = this.waiting(), also = copies > 0 ? ` They also label ${copies === 1 ? "1 copy" : `${copies} copies`} of these texts.` : "";
+    const sentence = `${plural(n, "label")} by people ${n === 1 ? "is" : "are"} stored.${also} ${result.accuracy ?? ""} ${waits ? `Left as they are: ${waits}. ` : ""}${error ?? advice}`;
     if (title.textContent !== words) title.textContent = words;
     if (about.textContent !== sentence) about.textContent = sentence;
     list.hidden = Boolean(done);
@@ -907,15 +911,22 @@ class Labeling {
     this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
-  openFinish() {
+  waiting() {  // what nobody has looked at, in words
+    const { n_doubtful: doubtful = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = this.state ?? {};
+    return [doubtful && plural(doubtful, "doubtful answer"), skipped && `${skipped} skipped`, flagged && `${flagged} flagged`].filter(Boolean).join(", ");
+  }
+  async openFinish() {
     const finish = async () => {
       if (!(await this.outbox.flush())) return "Some answers are not stored yet.";
       if ((await this.ask("finish")) === undefined) return "The session was not finished.";
       this.end();
     };
-    const words = `${plural(this.state.n_labeled, "label")} stored. Finish now? It ends for everyone, and the result is written.`;
-    this.open("Finish", this.form(words, null, finish, "Finish", h("span", {})));
+    const words = `${plural(this.state.n_labeled, "label")} stored. Finish now? It ends for everyone, and the result is written.`, waits = this.waiting();
+    const about = h("p", { role: "status" });
+    this.open("Finish", about, waits ? h("p", {}, `Still waiting: ${waits}.`) : null, this.form(words, null, finish, "Finish", h("span", {})));
     this.dialog.querySelector("button.primary").focus();
+    const { sentence: good = "", minutes = null } = await this.query("quality", {});
+    about.textContent = `${good.replace(/\.?$/, ".")} ${minutes === null ? "" : `Finishing takes about ${minutes < 1.5 ? "a minute" : `${Math.round(minutes)} minutes`}.`}`;
   }
   parse(text) { return this.state.classes.length && this.state.classes.every(({ name }) => typeof name === "number") && text.trim() && !isNaN(text) ? Number(text) : text.trim(); }
   async add(text, about = {}) {  // one class, or an error; words about a known one are new
@@ -1110,17 +1121,23 @@ class Labeling {
   }
   async openQuality() {
     const body = h("div", { class: "quality" }), doubtful = h("input", { type: "checkbox" }), fails = failure();
+    const random = h("input", { type: "checkbox", onchange: async () => {
+      showFailure(fails, await this.change("draw", { random_only: random.checked }, random.checked ? "All texts are drawn at random." : "The model chooses texts again."));
+      await fill();
+      random.focus();
+    } });
     const share = (value) => h("td", { class: value ? "" : "note" }, value ? about(value) : "cannot tell yet");
     const fill = async () => {
       const found = await this.ask("quality");
       if (!found || !body.isConnected) return;
-      const { accuracy, interval, curve } = found, x = (p) => 300 * p;
-      const bar = accuracy === null ? null : svg("svg", { viewBox: "0 0 300 22", "aria-hidden": "true" }, svg("rect", { class: "track", x: 0, y: 8, width: 300, height: 6, rx: 3 }),
-        svg("rect", { class: "range", x: x(interval[0]), y: 6, width: Math.max(2, x(interval[1]) - x(interval[0])), height: 10, rx: 5 }), svg("rect", { x: x(accuracy) - 2, y: 2, width: 4, height: 18, rx: 2 }));
+      const { accuracy, interval, curve } = found;
+      random.checked = this.state.random_only;
       const missing = found.classes.filter((entry) => entry.missing).sort((a, b) => b.missing - a.missing).slice(0, 3);
-      body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), bar,
-        accuracy === null ? null : h("p", { class: "note" }, `${found.gain[0].toUpperCase()}${found.gain.slice(1)}.`),
+      body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), accuracy === null ? null : range([accuracy, ...interval]),
+        accuracy === null ? null : h("p", { class: "note" }, sentence(found.gain)),
         curve.length > 1 ? this.drawCurve(curve) : null,
+        this.state.random_only === null ? null : this.showShares(found),
+        this.state.random_only === null ? null : h("label", { class: "line" }, random, "Random texts only: shares are soon exact, but the model learns less"),
         missing.length ? h("p", {}, `Label ${missing.map(({ name, missing: n }) => `${n} more of ${say(name)}`).join(", ")}: a class needs 10.`) : null,
         this.numeric ? null : h("table", {}, h("thead", {}, h("tr", {}, ["Class", "Labels", "Recall", "Precision", "Ask for it"].map((title) => h("th", { scope: "col" }, title)))),
           h("tbody", {}, found.classes.map((entry) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, breakable(entry.name)), h("td", {}, entry.count.toLocaleString("en")), share(entry.recall), share(entry.precision),
@@ -1132,6 +1149,12 @@ class Labeling {
     await fill();
     this.relist = () => { if (!body.contains(document.activeElement)) fill(); };
   }
+  showShares({ classes, goal, why }) {  // how many texts of all are of each class
+    const row = ({ name, share }, i) => hue(h("tr", {}, h("th", { scope: "row", class: "hued", dir: "auto" }, breakable(name)),
+      h("td", { "aria-hidden": "true" }, share ? range(share) : ""), h("td", { class: share ? "" : "note" }, share ? about(share) : "cannot tell yet")), i);
+    return h("section", {}, h("h3", {}, "How many texts are of each class?"), h("p", { class: "note" }, why && this.several ? `${sentence(why)} ` : "", sentence(goal), why ? "" : " In parentheses: the interval of 95 % for each share."),
+      why ? null : h("table", { class: "shares" }, h("tbody", {}, classes.map(row))));
+  }
   drawCurve(curve) {  // accuracy by labels
     const last = curve.at(-1)[0], x = (n) => (36 + 258 * (n / last)).toFixed(1), y = (p) => (8 + 84 * (1 - p)).toFixed(1);
     const line = (pick) => curve.map(([n, p, interval]) => `${x(n)},${y(pick(p, interval))}`);
@@ -1139,7 +1162,7 @@ class Labeling {
     return svg("svg", { viewBox: "0 0 300 112", class: "curve", role: "img", "aria-label": words },
       ...[0, 0.5, 1].flatMap((p) => [svg("line", { x1: 36, x2: 294, y1: y(p), y2: y(p) }), svg("text", { x: 30, y: Number(y(p)) + 3, "text-anchor": "end" }, percent(p))]),
       svg("polygon", { points: [...line((_, [low]) => low), ...line((_, [, high]) => high).reverse()].join(" ") }), svg("polyline", { points: line((p) => p).join(" ") }),
-      ...curve.map(([n, p]) => svg("circle", { cx: x(n), cy: y(p), r: 2.2 })), svg("text", { x: x(curve[0][0]), y: 108, "text-anchor": "middle" }, String(curve[0][0])), svg("text", { x: 294, y: 108, "text-anchor": "end" }, `${last} labels`));
+      ...curve.map(([n, p]) => svg("circle", { cx: x(n), cy: y(p), r: 2.2 })), ...(x(curve[0][0]) < 230 ? [svg("text", { x: x(curve[0][0]), y: 108, "text-anchor": "middle" }, String(curve[0][0]))] : []), svg("text", { x: 294, y: 108, "text-anchor": "end" }, `${last} labels`));
   }
   async more(label, doubtful, fails) {  // texts that the model takes for a class
     const found = await this.query("more", { label, doubtful, n_items: 20 });
