@@ -6,6 +6,7 @@ import re
 import shutil
 import threading
 import time
+from concurrent.futures import wait
 from pathlib import Path
 
 import numpy as np
@@ -490,6 +491,8 @@ def test_what_the_audit_can_draw_is_shown_without_help(open_desk):
     desk = open_desk(session={"audit_every": 4}, suggestions=guesses)
     _label(desk, 20)
     desk.session.refit()
+    desk.next("tab", n_queries=5)
+    wait(desk._jobs.values())  # what is asked for meanwhile can draw more
     queue, answers = desk.session._core.queue, desk.session._core.state.answers
     reserved = {*np.flatnonzero(queue.draws.reserved).tolist()}
     assert 5 < len(reserved) < 30
