@@ -11,6 +11,7 @@ from ._lookup import FILTERS
 
 SHOWN = ("none", "prediction", "suggestion")  # of a machine, the most counts
 WAYS = ("bulk", "more", "review")  # how an answer came about; None for the usual way
+_CONDITIONS = ("label", "by", "only", "before", "likely")
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -59,9 +60,9 @@ def _check_annotator(name, value):
 def _check_where(name, value):
     if value is None:
         return
-    if not isinstance(value, dict) or value.keys() - {"label", "by", "only"}:
+    if not isinstance(value, dict) or value.keys() - {*_CONDITIONS}:
         raise ValueError(
-            f"{name!r} must be a dict with 'label', 'by' or 'only', got {value!r:.100}."
+            f"{name!r} must be a dict with keys of {_CONDITIONS}, got {value!r:.100}."
         )
     check_option("only", value.get("only"), (None, *FILTERS))
 
@@ -71,8 +72,10 @@ _CHECKS = {
     "client": _check_client,
     "doubtful": check_bool,
     "id": _check_id,
+    "held_out": check_bool,
     "n_items": check_count,
     "n_queries": check_count,
+    "only_ids": check_bool,
     "query": _check_query,
     "start": partial(check_count, least=0),
     "way": partial(check_option, options=(None, *WAYS)),

@@ -19,7 +19,8 @@ from ._arguments import SHOWN, checked
 from ._doubts import Doubts
 from ._evidence import Quality
 from ._leases import Leases
-from ._lookup import explain, find_answered, find_of_class, find_similar, keep
+from ._lists import Lists
+from ._lookup import explain, find_added, find_of_class, find_similar
 from ._machine import annotate_later, compare_suggestions
 from ._state import describe_event
 
@@ -31,7 +32,7 @@ _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 _Json = dict[str, Any]
 
 
-class Desk:
+class Desk(Lists):
     """What a person may do in a labeling session, for front ends to show.
 
     The local page, the terminal and the notebook widget are views of this class. Every
@@ -150,8 +151,8 @@ class Desk:
         state : dict
             The target, classes with their keys and counts, progress, the model, the
             agreement with the suggestions that were shown, the estimate in one line,
-            the last answers with the prediction that was shown, and what `undo` would
-            undo.
+            the last answers with the prediction that was shown, what `undo` would undo,
+            the classes that were "added", and "older", answers that one may fit.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
@@ -183,6 +184,8 @@ class Desk:
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
+            "added": list(find_added(state)),
+            "older": self._describe_older(),
             "done": not self._core.queue.has_more(who),
         }
 
@@ -198,7 +201,7 @@ class Desk:
             id(self._models.newest().learner),
             round(self._models.encoded, 2),
             self._quality.n_labels,
-            (self._doubts.n_labels, self._doubts.count()),
+            (self._doubts.n_labels, self._doubts.count(), id(self._doubts.model)),
             self._find_error(),
         )
         return zlib.crc32(repr(stamp).encode())
@@ -264,13 +267,16 @@ class Desk:
             return bool(self.session.ask(annotator=annotator, refit=False))
 
     @checked
-    def item(self, id: Any) -> _Json:
+    def item(self, id: Any, held_out: bool = False) -> _Json:
         """Return an item with its label, its prediction, its note and its flag.
 
         Parameters
         ----------
         id : str or int
             Id of the item.
+        held_out : bool, default=False
+            Whether the prediction is that of a model that was trained without the
+            answer, as in `check`, where there is one. The item then is "held_out".
 
         Returns
         -------
@@ -281,7 +287,8 @@ class Desk:
             Nothing of a machine is shown with an item that is "blind", because the
             audit can draw it.
         """
-        return self._items([id], n_top=_MOST_TOP)[0]
+        predicted = [self._doubts.predict(id)] if held_out else [None]
+        return self._items([id], predicted if any(predicted) else None, _MOST_TOP)[0]
 
     def _items(self, ids, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
@@ -324,41 +331,13 @@ class Desk:
         return items
 
     @checked
-    def history(
-        self, query: str = "", start: int = 0, n_items: int = 50, where: Any = None
-    ) -> _Json:
-        """Return answered and skipped items, the newest first.
-
-        Parameters
-        ----------
-        query : str, default=""
-            Part of the text or of the label, in any case.
-        start : int, default=0
-            Number of items to leave out.
-        n_items : int, default=50
-            Largest number of items.
-        where : dict, default=None
-            Further conditions, all optional: "label", a class of the item; "by", the
-            name of an annotator who answered it; "only", one of "flag", "note",
-            "skipped" and "unlabeled".
-
-        Returns
-        -------
-        page : dict
-            "total", the number of items, "items", and "annotators", all who answered.
-        """
-        with self._lock:
-            latest = keep(self._state, self._state.latest(), **(where or {}))
-            people = [one.annotator for one in self._state.list_answers()]
-        latest = find_answered(self._state, latest, query)
-        return {
-            **self._page(latest, start, n_items),
-            "annotators": list(dict.fromkeys(people)),
-        }
-
-    @checked
     def search(
-        self, query: str, start: int = 0, n_items: int = 20, where: Any = None
+        self,
+        query: str,
+        start: int = 0,
+        n_items: int = 20,
+        where: Any = None,
+        only_ids: bool = False,
     ) -> _Json:
         """Return items of the pool whose text contains a string, in any case.
 
@@ -372,6 +351,8 @@ class Desk:
             Largest number of items.
         where : dict, default=None
             Further conditions, as in `history`.
+        only_ids : bool, default=False
+            As in `history`.
 
         Returns
         -------
@@ -380,51 +361,7 @@ class Desk:
         """
         ids = () if where is None else self._state.pool.ids
         ids = self._state.pool.search(query) if query else ids
-        with self._lock:
-            ids = keep(self._state, ids, **(where or {}))
-        return self._page(ids, start, n_items)
-
-    def _page(self, ids, start, n_items):
-        """Return a part of a list of items."""
-        return {"total": len(ids), "items": self._items(ids[start : start + n_items])}
-
-    @checked
-    def check(self, n_items: int = 20) -> _Json:
-        """Return answers that models without them contradict, the most doubtful first.
-
-        They are computed in the background after each model, and this returns the last
-        list at once.
-
-        Parameters
-        ----------
-        n_items : int, default=20
-            Largest number of items.
-
-        Returns
-        -------
-        page : dict
-            "items", whose "prediction" and "probability" are of a model that was
-            trained without the answer; "total", their number; "n_labels", the number of
-            labels that the list is of, None before the first list; and "computing",
-            whether a newer one is on its way.
-
-        Raises
-        ------
-        TypeError
-            If the estimator cannot be used to find doubtful answers.
-        """
-        self._check_later()
-        doubts, predicted = self._doubts.list_rows(), []
-        for _, _, label, size in doubts[:n_items]:
-            score = None if self.target == "regression" else size
-            top = [[label, size]] if self.target == "single-label" else []
-            predicted.append((label, score, top))
-        return {
-            "items": self._items([id for id, *_ in doubts[:n_items]], predicted),
-            "total": len(doubts),
-            "n_labels": self._doubts.n_labels,
-            "computing": self._doubts.is_behind,
-        }
+        return self._page(self._keep(ids, **(where or {})), start, n_items, only_ids)
 
     @checked
     def similar(self, id: Any, n_items: int = 20) -> _Json:
@@ -580,18 +517,7 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
-        pool, who = self._state.pool, self._who(annotator)
-        look = pool.find_looks(pool.positions(pool.read_ids([id], name="id")))[0]
-        own = self._state.answers_of(id)
-        is_same = who in own and key_of(own[who].label) == key_of(label)
-        if is_same and (way == "review" or self._doubts.lists(id)):
-            way = "review"  # it is confirmed
-        if not is_same or (way == "review" and own[who].way != way):
-            with self._core.recording() as answers:
-                options = {"seconds": seconds, "way": way, "allows_new": False}
-                shown = self._shown.get(look)
-                answers.tell([id], [label], who, unasked=True, shown=shown, **options)
-        return self._after(id, client, who)
+        return self.answer_all([id], label, client, annotator, seconds, way)
 
     @checked
     def skip(self, id: Any, client: str, annotator: str | None = None) -> _Json:
@@ -606,13 +532,7 @@ class Desk:
         """
         if id not in self._state.skipped:
             self.session.skip(id, unasked=True, annotator=self._who(annotator))
-        return self._after(id, client, annotator)
-
-    def _after(self, id, client, annotator):
-        with self._lock:
-            self._leases.hear(client)
-            self._leases.give(self._who(annotator), id, None)
-        return self.state(annotator)
+        return self._after([id], client, annotator)
 
     @checked
     def undo(self, seq: int, client: str, annotator: str | None = None) -> _Json | None:

@@ -64,9 +64,12 @@ def read_everything(desk):
         time.sleep(0.01)
     found = [read(desk, name) for name in ("state", "check", "quality", "history")]
     found += [read(desk, "search", query="", n_items=99, where={})]
+    for where in ({"likely": "maybe"}, {"before": "maybe"}, {"only": "doubtful"}):
+        found.append(read(desk, "history", where=where, only_ids=True))
     found += [read(desk, "more", label=x, doubtful=y) for x in OTHER for y in (0, 1)]
     for id in range(len(TEXTS)):
         found.append(read(desk, "item", id=json.dumps(id)))
+        found.append(read(desk, "item", id=json.dumps(id), held_out=True))
     for id in range(0, len(TEXTS), 6):
         found += [read(desk, x, id=json.dumps(id)) for x in ("explain", "similar")]
         found.append(describe_item(desk.item(id)))
@@ -91,6 +94,11 @@ def label(desk, blind):
             truth = "yes" if "good" in item["text"].casefold() else "no"
             said = OTHER[truth] if id % 5 == 0 else truth
             answer({"id": json.dumps(id)}, said)
+    desk.session.refit()
+    seen.append(read_everything(desk))
+    read(desk, "add_class", name="maybe")
+    ids = [json.dumps(id) for id in range(0, len(TEXTS), 7)]
+    seen.append(read(desk, "answer_all", ids=ids, label="maybe", client="tab"))
     desk.session.refit()
     seen.append(read_everything(desk))
     hidden = [id for id in np.flatnonzero(blind).tolist() if id < N]
