@@ -56,9 +56,9 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
 
     `X_rest` are unlabeled items, used in training if the estimator does so, without
     copies of texts of `X`. At most `n_rest` of them are predicted. `held` (n,) masks
-    the items that may be held out. Features that need no training are computed once. A
-    class with a single example is held out, too; the model that lacks it gives it the
-    probability 0.
+    the items that may be held out, or names the fold of each, -1 for none. Features
+    that need no training are computed once. A class with a single example is held out,
+    too; the model that lacks it gives it the probability 0.
     """
     _check_classifier(estimator)
     y = as_labels(y, count_items(X))
@@ -95,7 +95,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
         """Yield shares that train, rows that are held out, and functions of `learn`."""
         folds = None if whole is None else list(_own_folds(whole))
         if folds:
-            is_held = np.ones(len(y), dtype=bool) if held is None else np.asarray(held)
+            is_held = _assign(codes, held, seed) >= 0
             for rows, model in folds:
                 predict = partial(_predict, model, classes)
                 yield 1 - len(rows) / len(y), rows[is_held[rows]], predict
@@ -183,6 +183,8 @@ def _check_classifier(estimator):
 def _assign(codes, held, seed):
     """Return the fold (n,) of each row, -1 if it is never held out."""
     held = np.ones(len(codes), dtype=bool) if held is None else np.asarray(held)
+    if held.dtype != bool:
+        return held
     _, own = np.unique(codes[held], return_inverse=True)
     n_splits = min(_N_SPLITS, len(own))
     among = assign_folds(own, n_splits, seed)

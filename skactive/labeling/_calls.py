@@ -11,6 +11,7 @@ METHODS = (
     "state",
     "next",
     "answer",
+    "answer_all",
     "skip",
     "undo",
     "flag",
@@ -46,6 +47,8 @@ def call(desk: Desk, method: str, arguments: Any) -> tuple[int, Any]:
             raise TypeError(f"the arguments must be an object, got {arguments!r:.100}.")
         if "id" in arguments:
             arguments = {**arguments, "id": json.loads(arguments["id"])}
+        if "ids" in arguments:
+            arguments = {**arguments, "ids": [*map(json.loads, arguments["ids"])]}
         function = getattr(desk, method)
         inspect.signature(function).bind(**arguments)
         return 200, _write_ids(function(**arguments))

@@ -44,7 +44,8 @@ class Answers:
     ):
         """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
         check_bool("unasked", unasked)
-        check_option("shown", shown, (None, *SHOWN))
+        for one in shown if is_list(shown) else [shown]:
+            check_option("shown", one, (None, *SHOWN))
         if isinstance(ids, Mapping) and labels is None:
             ids, labels = list(ids), list(ids.values())
         elif isinstance(ids, str | int | np.generic):
@@ -53,7 +54,8 @@ class Answers:
         labels = self._vocabulary.read(labels, ids, allows_new)
         is_new, seconds = self._find_new(ids, unasked), _read_seconds(seconds, len(ids))
         fields = {"ids": ids, "labels": labels, "by": annotator, "unasked": is_new}
-        shown = None if shown is None else [shown] * len(ids)
+        if not is_list(shown):
+            shown = None if shown is None else [shown] * len(ids)
         fields |= {"seconds": seconds, "way": way, "shown": shown}
         self._record("tell", **fields, example=example or None)
 

@@ -11,6 +11,7 @@ from ._lookup import FILTERS
 
 SHOWN = ("none", "prediction", "suggestion")  # of a machine, the most counts
 WAYS = ("bulk", "more", "review")  # how an answer came about; None for the usual way
+_CONDITIONS = ("label", "by", "only", "before", "likely")
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -65,9 +66,9 @@ def _check_annotator(name, value):
 def _check_where(name, value):
     if value is None:
         return
-    if not isinstance(value, dict) or value.keys() - {"label", "by", "only"}:
+    if not isinstance(value, dict) or value.keys() - {*_CONDITIONS}:
         raise ValueError(
-            f"{name!r} must be a dict with 'label', 'by' or 'only', got {value!r:.100}."
+            f"{name!r} must be a dict with keys of {_CONDITIONS}, got {value!r:.100}."
         )
     check_option("only", value.get("only"), (None, *FILTERS))
 
@@ -81,9 +82,11 @@ _CHECKS = {
     "doubtful": check_bool,
     "how": partial(check_option, options=("words", "regex", "meaning")),
     "id": _check_id,
+    "held_out": check_bool,
     "n_items": check_count,
     "n_queries": check_count,
     "n_themes": partial(check_count, least=2, most=100),
+    "only_ids": check_bool,
     "place": partial(check_count, least=0),
     "query": _check_query,
     "random_only": check_bool,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from .._utils._labels import key_of, list_classes
+from .._utils._labels import key_of, list_classes, predict_labels
 
 KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _KINDS = ("codebook", "describe", "add", "rename", "remove")
@@ -114,11 +114,19 @@ def record_given(core, descriptions):
             core.journal.record("codebook", given=new)
 
 
-def rename_predicted(state, seq, labels, scores, best):
-    """Return what `predict_labels` does with the names since an event."""
+def predict_shown(core, texts, n_top):
+    """Return what `predict_labels` does, with the present names of the classes."""
+    state, model = core.state, core.models.newest()
+    learner, names = model.learner, model.classes
+    if core.target != "regression":
+        seen = getattr(learner, "classes_", None) if names is None else names
+        if len(core.known_classes()) < 2 or (seen is not None and len(seen) < 2):
+            learner = None  # a prediction would choose among one class
+    options = names, core.target, n_top
+    labels, scores, best = predict_labels(learner, texts, *options)
 
     def rename(label):
-        return state.name_since(label, seq)
+        return state.name_since(label, model.seq)
 
     best = [[[rename(label), share] for label, share in top] for top in best]
     return list(map(rename, labels)), scores, best

@@ -8,21 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._utils._containers import take_row
-from .._utils._labels import as_class, key_of, list_classes, predict_labels
+from .._utils._labels import as_class, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._arguments import SHOWN, checked
-from ._codebook import describe_classes, record_given, rename_predicted
+from ._codebook import describe_classes, predict_shown, record_given
 from ._doubts import Doubts
 from ._journal import describe_event
 from ._leases import Leases
-from ._lookup import explain, find_answered, find_of_class, find_similar, keep
+from ._lists import describe_older, keep_listed, list_recent, record_answers
+from ._lookup import explain, find_added, find_answered, find_of_class, find_similar
 from ._machine import annotate_later, compare_suggestions
 from ._quality import Quality
-from ._themes import find_by_meaning, find_themes
+from ._themes import find_texts, find_themes
 
-_N_RECENT = 5  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
@@ -149,8 +149,8 @@ class Desk:
             The target, classes with their keys and counts, progress, the model, the
             agreement with the suggestions that were shown, the estimate in one line,
             whether texts are drawn at random only (None if none is),
-            the last answers with the prediction that was shown, and what `undo` would
-            undo.
+            the last answers with the prediction that was shown, what `undo` would undo,
+            the classes that were "added", and "older", answers that one may fit.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
@@ -185,8 +185,10 @@ class Desk:
             },
             "suggestions": compare_suggestions(self._core, labels),
             "estimate": self._quality.line(len(labels)),
-            "recent": self._list_recent(who),
+            "recent": list_recent(self._core, who, self._predicted),
             "undo": undo and describe_event(undo),
+            "added": list(find_added(state)),
+            "older": describe_older(self._core, self._doubts),
             "done": not self._core.queue.has_more(who),
         }
 
@@ -202,7 +204,7 @@ class Desk:
             id(self._models.newest().learner),
             round(self._models.encoded, 2),
             self._quality.n_labels,
-            (self._doubts.n_labels, self._doubts.count()),
+            (self._doubts.n_labels, self._doubts.count(), id(self._doubts.model)),
             self._find_error(),
         )
         return zlib.crc32(repr(stamp).encode())
@@ -268,13 +270,16 @@ class Desk:
             return bool(self.session.ask(annotator=annotator, refit=False))
 
     @checked
-    def item(self, id: Any) -> _Json:
+    def item(self, id: Any, held_out: bool = False) -> _Json:
         """Return an item with its label, its prediction, its note and its flag.
 
         Parameters
         ----------
         id : str or int
             Id of the item.
+        held_out : bool, default=False
+            Whether the prediction is that of a model that was trained without the
+            answer, as in `check`, where there is one. The item then is "held_out".
 
         Returns
         -------
@@ -285,7 +290,8 @@ class Desk:
             Nothing of a machine is shown with an item that is "blind", because the
             audit can draw it.
         """
-        return self._items([id], n_top=_MOST_TOP)[0]
+        predicted = [self._doubts.predict(id)] if held_out else [None]
+        return self._items([id], predicted if any(predicted) else None, _MOST_TOP)[0]
 
     def _items(self, ids, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
@@ -329,7 +335,12 @@ class Desk:
 
     @checked
     def history(
-        self, query: str = "", start: int = 0, n_items: int = 50, where: Any = None
+        self,
+        query: str = "",
+        start: int = 0,
+        n_items: int = 50,
+        where: Any = None,
+        only_ids: bool = False,
     ) -> _Json:
         """Return answered and skipped items, the newest first.
 
@@ -344,7 +355,14 @@ class Desk:
         where : dict, default=None
             Further conditions, all optional: "label", a class of the item; "by", the
             name of an annotator who answered it; "only", one of "flag", "note",
-            "skipped" and "unlabeled".
+            "skipped", "unlabeled" and "doubtful", which has the order of `check`;
+            "before", a class that was added after the answer; and "likely", such a
+            class that a model without the answer predicts, the most likely first. The
+            items of the audit follow that have the labels of these, as nothing is
+            predicted for them. If no model knows the class, they are all.
+        only_ids : bool, default=False
+            Whether to return the ids alone, but those of all items. `item` returns the
+            rest of each.
 
         Returns
         -------
@@ -352,13 +370,10 @@ class Desk:
             "total", the number of items, "items", and "annotators", all who answered.
         """
         with self._lock:
-            latest = keep(self._state, self._state.latest(), **(where or {}))
+            ids = self._state.latest()
             people = [one.annotator for one in self._state.list_answers()]
-        latest = find_answered(self._state, latest, query)
-        return {
-            **self._page(latest, start, n_items),
-            "annotators": list(dict.fromkeys(people)),
-        }
+        page = self._page(ids, start, n_items, only_ids, where, query)
+        return {**page, "annotators": list(dict.fromkeys(people))}
 
     @checked
     def search(
@@ -368,6 +383,7 @@ class Desk:
         n_items: int = 20,
         where: Any = None,
         how: str = "words",
+        only_ids: bool = False,
     ) -> _Json:
         """Return items of the pool whose text contains a string, in any case.
 
@@ -385,6 +401,8 @@ class Desk:
             With "regex", `query` is a regular expression. With "meaning", it is a
             phrase, and the 200 texts with the most similar features are found, the most
             similar first.
+        only_ids : bool, default=False
+            As in `history`.
 
         Returns
         -------
@@ -399,16 +417,15 @@ class Desk:
             For "meaning" without features that need no training.
         """
         ids = () if where is None else self._state.pool.ids
-        if query and how == "meaning":
-            ids = self._list_worker.submit(find_by_meaning, self._core, query).result()
-        elif query:
-            ids = self._state.pool.search(query, how == "regex")
-        with self._lock:
-            ids = keep(self._state, ids, **(where or {}))
-        return self._page(ids, start, n_items)
+        ids = find_texts(self._core, query, how) if query else ids
+        return self._page(ids, start, n_items, only_ids, where)
 
-    def _page(self, ids, start, n_items):
+    def _page(self, ids, start, n_items, only_ids, where, query=""):
         """Return a part of a list of items."""
+        ids = keep_listed(self._core, self._doubts, ids, where)
+        ids = find_answered(self._state, ids, query)
+        if only_ids:
+            return {"total": len(ids), "items": [{"id": id} for id in ids]}
         return {"total": len(ids), "items": self._items(ids[start : start + n_items])}
 
     @checked
@@ -438,14 +455,11 @@ class Desk:
             If the estimator cannot be used to find doubtful answers.
         """
         self._check_later()
-        doubts, predicted = self._doubts.list_rows(), []
-        for _, _, label, size in doubts[:n_items]:
-            score = None if self.target == "regression" else size
-            top = [[label, size]] if self.target == "single-label" else []
-            predicted.append((label, score, top))
+        rows = self._doubts.list_rows()
+        predicted = [self._doubts.show(*said) for _, _, *said in rows[:n_items]]
         return {
-            "items": self._items([id for id, *_ in doubts[:n_items]], predicted),
-            "total": len(doubts),
+            "items": self._items([id for id, *_ in rows[:n_items]], predicted),
+            "total": len(rows),
             "n_labels": self._doubts.n_labels,
             "computing": self._doubts.is_behind,
         }
@@ -537,10 +551,8 @@ class Desk:
         TypeError
             Without features that need no training.
         """
-        themes = self._list_worker.submit(find_themes, self._core, n_themes).result()
-        for theme in themes:
-            theme["items"] = self._items(theme.pop("ids"))
-        return {"themes": themes}
+        found = self._list_worker.submit(find_themes, self._core, n_themes).result()
+        return {"themes": [theme | {"items": self._items(ids)} for theme, ids in found]}
 
     @checked
     def explain(self, id: Any) -> _Json:
@@ -642,20 +654,48 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
-        pool, who = self._state.pool, self._who(annotator)
-        look = pool.find_looks(pool.positions(pool.read_ids([id], name="id")))[0]
-        own = self._state.answers_of(id)
-        is_same = who in own and key_of(own[who].label) == key_of(label)
-        if is_same and (way == "review" or self._doubts.lists(id)):
-            way = "review"  # it is confirmed
-        if not is_same or (way == "review" and own[who].way != way):
-            with self._core.recording() as answers:
-                options = {"seconds": seconds, "way": way, "allows_new": False}
-                options |= {"shown": self._shown.get(look), "example": example}
-                answers.tell([id], [label], who, unasked=True, **options)
-            if way is None and self.target == "single-label" and id in self._predicted:
+        said = label, client, annotator, seconds, way, example
+        return self.answer_all([id], *said)
+
+    @checked
+    def answer_all(
+        self,
+        ids: list[Any],
+        label: Any,
+        client: str,
+        annotator: str | None = None,
+        seconds: float | None = None,
+        way: str | None = None,
+        example: str = "",
+    ) -> _Json:
+        """Record one label for several items; `undo` takes all of it back at once.
+
+        Items that have this label of the person already are left out.
+
+        Parameters
+        ----------
+        ids : list of str or int
+            Ids of the items.
+        label, client, annotator, way, example
+            As in `answer`.
+        seconds : float, default=None
+            How long the person needed for all of them.
+
+        Raises
+        ------
+        ValueError
+            If an item is unknown or the label is not one of the classes. Nothing was
+            then recorded.
+        """
+        who = self._who(annotator)
+        ids = self._state.pool.read_ids(ids)
+        options = {"seconds": seconds, "example": example}
+        said = self._core, self._doubts, ids, label, who, self._shown, way
+        new = record_answers(*said, **options)
+        if way is None and self.target == "single-label":
+            for id in self._predicted.keys() & {*new}:
                 self._doubts.add_quick(id, label, seconds, *self._predicted[id][:2])
-        return self._after(id, client, who)
+        return self._after(ids, client, who)
 
     @checked
     def skip(self, id: Any, client: str, annotator: str | None = None) -> _Json:
@@ -670,12 +710,13 @@ class Desk:
         """
         if id not in self._state.skipped:
             self.session.skip(id, unasked=True, annotator=self._who(annotator))
-        return self._after(id, client, annotator)
+        return self._after([id], client, annotator)
 
-    def _after(self, id, client, annotator):
+    def _after(self, ids, client, annotator):
         with self._lock:
             self._leases.hear(client)
-            self._leases.give(self._who(annotator), id, None)
+            for id in ids:
+                self._leases.give(self._who(annotator), id, None)
         return self.state(annotator)
 
     @checked
@@ -907,42 +948,10 @@ class Desk:
 
     # Parts of the state ---------------------------------------------------------------
 
-    def _list_recent(self, annotator):
-        """Return the last answers and skips of an annotator, the newest first."""
-        state, ids = self._state, {}
-        for event in reversed(state.undoable):
-            is_own = event.get("by") == annotator and event["event"] in ("tell", "skip")
-            if is_own and len(event["ids"]) == 1:
-                ids.setdefault(event["ids"][0])
-            if len(ids) == _N_RECENT:
-                break
-        return [self._describe_answer(id) for id in ids]
-
-    def _describe_answer(self, id):
-        """Return what was said about an item, and what the model said before."""
-        with self._lock:
-            pool, answer = self._state.pool, self._state.answers.get(id)
-            text = take_row(pool.X, int(pool.positions([id])[0]))
-        label, _, seq = self._predicted.get(id, (None, None, 0))
-        return {
-            "id": id,
-            "label": answer and answer.label,
-            "predicted": self._state.name_since(label, seq),
-            "text": str(text if isinstance(text, str) else text[0])[:200],
-        }
-
     def _predict(self, texts, n_top):
         """Return labels, scores and best classes, as `predict_labels` does."""
-        model = self._models.newest()
-        learner, names = model.learner, model.classes
         try:
-            if self.target != "regression":
-                seen = getattr(learner, "classes_", None) if names is None else names
-                n_known = len(self.session.known_classes)
-                if n_known < 2 or (seen is not None and len(seen) < 2):
-                    learner = None  # a prediction would choose among one class
-            parts = predict_labels(learner, texts, names, self.target, n_top)
-            return rename_predicted(self._state, model.seq, *parts)
+            return predict_shown(self._core, texts, n_top)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)
             return predict_labels(None, texts, None, self.target)

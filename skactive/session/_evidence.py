@@ -292,18 +292,18 @@ class Estimate:
         return f"{left} left at your pace"
 
 
-def hold_out(learner, data, rest, supervised=None, **options):
+def hold_out(learner, data, rest, supervised=None, held=None, **options):
     """Return the OutOfFold of the labels, None if it is impossible.
 
     Its last rows are those of the labels of `data`. Rows before are labels that the
-    learner had before the session; they are never held out. `supervised` is an
-    estimator to use instead, which uses no unlabeled items.
+    learner had before the session; they are not held out unless `held` says so.
+    `supervised` is an estimator to use instead, which uses no unlabeled items.
     """
     n = len(data.labels)
     if n < 2 or len(set(map(str, learner.y_labeled_))) < 2:
         return None
-    held = np.zeros(len(learner.y_labeled_), dtype=bool)
-    held[len(held) - n :] = True
+    if held is None:
+        held = np.arange(len(learner.y_labeled_)) >= len(learner.y_labeled_) - n
     needs_rest = supervised is None and len(rest)
     return out_of_fold(
         supervised or learner.estimator,

@@ -272,6 +272,7 @@ def describe_event(event):
     return {
         "seq": event["seq"],
         "event": event["event"],
+        "n_items": len(ids),
         "id": ids[0] if len(ids) == 1 else None,
         "label": labels[0] if len(labels) == 1 else None,
         "name": next((name for name in names if name is not None), None),

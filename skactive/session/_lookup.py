@@ -14,20 +14,26 @@ from .._utils._pipelines import computes_features, split_estimator
 from ._background import fit_front
 from ._pool import fold
 
-FILTERS = ("flag", "note", "skipped", "unlabeled")
+FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
 _MOST_TEXTS = 20_000  # at random, that are searched for texts of a class
 _MOST_WORDS = 60  # that are left out in turn
 _N_NEIGHBORS = 3
 
 
-def keep(state, ids, label=None, by=None, only=None):
-    """Return the ids of items with a class, an annotator and a property of FILTERS."""
+def keep(state, ids, label=None, by=None, only=None, before=None):
+    """Return the ids of items with a class, an annotator and a property of FILTERS.
+
+    Their answers are older than the class `before`, if it was added.
+    """
     answers, tests = state.answers, []
     if label is not None:
         wanted = key_of(label)
         tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
     if by is not None:
         tests.append(lambda a: by in [one.annotator for one in a.given])
+    if before is not None:
+        since = find_added(state).get(before, 0)
+        tests.append(lambda a: a.seq < since)
     if tests:
         ids = [id for id in ids if id in answers]
         ids = [id for id in ids if all(test(answers[id]) for test in tests)]
@@ -35,6 +41,23 @@ def keep(state, ids, label=None, by=None, only=None):
     if only == "unlabeled":
         return [id for id in ids if id not in answers]
     return [id for id in ids if only is None or id in having[only]]
+
+
+def find_added(state):
+    """Return the classes that were added, dict of name to the number of the event.
+
+    A new name counts as the class that had the old one; a class that was merged with
+    another one is gone.
+    """
+    added = {}
+    for event in state.undoable:
+        if event["event"] == "add":
+            added[event["added"]] = event["seq"]
+        elif event["event"] == "rename" and event["old"] in added:
+            since = added.pop(event["old"])
+            if event["new"] not in (event["was"] or ()):
+                added.setdefault(event["new"], since)
+    return added
 
 
 def find_answered(state, ids, query):

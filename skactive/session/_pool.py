@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import re
 from collections import Counter, deque
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
@@ -144,24 +143,6 @@ class Pool:
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
             yield rows.tolist(), self.texts(rows)
-
-    def search(self, wanted, regex=False):
-        """Return the ids of texts that contain a string or match, in any case, list."""
-        wanted = wanted if regex else re.escape(wanted.casefold())
-        try:
-            find, ids = re.compile(wanted, re.IGNORECASE).search, []
-        except re.error as exc:
-            raise ValueError(
-                f"'query' must be a regular expression, got {wanted!r}: {exc}. "
-                "Put a backslash before a character that stands for itself."
-            ) from None
-        for rows, texts in self.batches() if self.kind is not None else ():
-            ids += [
-                self.ids[row]
-                for row, text in zip(rows, texts, strict=True)
-                if find(fold(text))
-            ]
-        return ids
 
     @cached_property
     def _copies(self):

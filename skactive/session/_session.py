@@ -1164,7 +1164,7 @@ class LabelingSession:
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
         check_count("n_items", n_items)
-        return find_doubtful(self._core)[:n_items]
+        return find_doubtful(self._core)[0][:n_items]
 
     def estimate(
         self, n_labels: int | None = None, *, horizon: int = 100, blind: bool = True

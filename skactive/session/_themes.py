@@ -1,5 +1,6 @@
-"""Groups of similar texts, to discover classes before there are any."""
+"""What a query finds, and groups of similar texts, to discover classes."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -19,6 +20,25 @@ _MOST_SEARCHED = 20_000  # at random, that are compared with a phrase
 _MOST_FOUND = 200
 _N_WORDS = 6
 _N_TEXTS = 20  # of a theme, the nearest to its center
+
+
+def find_texts(core, query, how):
+    """Return the ids of the texts that a query finds; see `Desk.search`."""
+    if how == "meaning":
+        return find_by_meaning(core, query)
+    pool, wanted = core.state.pool, query
+    wanted = wanted if how == "regex" else re.escape(wanted.casefold())
+    try:
+        find, ids = re.compile(wanted, re.IGNORECASE).search, []
+    except re.error as exc:
+        raise ValueError(
+            f"'query' must be a regular expression, got {wanted!r}: {exc}. "
+            "Put a backslash before a character that stands for itself."
+        ) from None
+    for rows, texts in pool.batches() if pool.kind is not None else ():
+        pairs = zip(rows, texts, strict=True)
+        ids += [pool.ids[row] for row, text in pairs if find(fold(text))]
+    return ids
 
 
 def find_by_meaning(core, phrase):
@@ -47,7 +67,7 @@ def _find_features(core, X):
 
 
 def find_themes(core, n_themes):
-    """Return groups of similar texts, the largest first; see `Desk.themes`."""
+    """Return groups of similar texts with ids, the largest first; see `Desk.themes`."""
     pool, answers, model = core.state.pool, core.state.answers, core.models.newest()
     rows = _find_read(core)[:_MOST_TEXTS]
     hidden = core.queue.find_blind([pool.ids[row] for row in rows.tolist()])
@@ -71,16 +91,14 @@ def find_themes(core, n_themes):
         ids = [pool.ids[rows[i]] for i in inside[np.argsort(far, kind="stable")]]
         said = [answers[id].label for id in ids if id in answers]
         guessed = [predicted[i] for i in inside if predicted[i] is not None]
-        themes.append(
-            {
-                "size": len(inside) / len(rows),
-                "words": words[theme],
-                "labels": Counter(list_classes(said)).most_common(3),
-                "predictions": Counter(list_classes(guessed)).most_common(3),
-                "ids": [id for id in ids if id not in answers][:_N_TEXTS],
-            }
-        )
-    return sorted(themes, key=lambda theme: -theme["size"])
+        summary = {
+            "size": len(inside) / len(rows),
+            "words": words[theme],
+            "labels": Counter(list_classes(said)).most_common(3),
+            "predictions": Counter(list_classes(guessed)).most_common(3),
+        }
+        themes.append((summary, [id for id in ids if id not in answers][:_N_TEXTS]))
+    return sorted(themes, key=lambda theme: -theme[0]["size"])
 
 
 def _find_words(texts, themes, n_themes):

@@ -67,9 +67,12 @@ def read_everything(desk):
     found.append(read(desk, "search", query="good film", n_items=99, how="meaning"))
     found.append(read(desk, "search", query="film.*1", n_items=99, how="regex"))
     found.append(read(desk, "themes", n_themes=3))
+    for where in ({"likely": "maybe"}, {"before": "maybe"}, {"only": "doubtful"}):
+        found.append(read(desk, "history", where=where, only_ids=True))
     found += [read(desk, "more", label=x, doubtful=y) for x in OTHER for y in (0, 1)]
     for id in range(len(TEXTS)):
         found.append(read(desk, "item", id=json.dumps(id)))
+        found.append(read(desk, "item", id=json.dumps(id), held_out=True))
     for id in range(0, len(TEXTS), 6):
         found += [read(desk, x, id=json.dumps(id)) for x in ("explain", "similar")]
         found.append(describe_item(desk.item(id)))
@@ -103,6 +106,11 @@ def label(desk, blind):
     for _ in range(3):
         undo = desk.state()["undo"]
         seen.append(read(desk, "undo", seq=undo["seq"], client="tab"))
+    seen.append(read_everything(desk))
+    read(desk, "add_class", name="maybe")
+    ids = [json.dumps(id) for id in range(0, len(TEXTS), 7)]
+    seen.append(read(desk, "answer_all", ids=ids, label="maybe", client="tab"))
+    desk.session.refit()
     seen.append(read_everything(desk))
     hidden = [id for id in np.flatnonzero(blind).tolist() if id < N]
     answered = [id for id in hidden if id in desk.session.labels]

@@ -17,6 +17,7 @@ from skactive import ActiveLearner, LabelingSession
 from skactive.datasets import open_pool
 from skactive.session import _pool
 from skactive.session._pool import Ids, Pool
+from skactive.session._themes import find_texts
 
 
 class Lookup(TransformerMixin, BaseEstimator):
@@ -107,7 +108,7 @@ def test_a_pool_in_a_file_is_labeled_as_a_list_is(text_learner, tmp_path):
     assert asked[0] == asked[1]
     with LabelingSession(text_learner, pool, tmp_path / "file") as session:
         assert session.pool_ids == list(pool.ids)
-        assert session._core.state.pool.search("NUMBER 29")[:2] == [
+        assert find_texts(session._core, "NUMBER 29", "words")[:2] == [
             pool.ids[29],
             pool.ids[290],
         ]

@@ -38,11 +38,12 @@ const hue = (element, place) => { element.style.setProperty("--hue", place < 0 ?
 const failure = () => h("p", { class: "warning", role: "alert", hidden: true });
 const showFailure = (fails, error) => { fails.hidden = !error; fails.textContent = error || ""; };
 const breakable = (name) => say(name).split(/(?<=[_\-/])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));  // between words only
-const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
+const cut = (text, n) => (text.length > n ? `${text.slice(0, n).replace(/\s+\S*$/, "")} …` : text);  // at the end of a word
+const brief = (text) => cut(Array.isArray(text) ? text.join(" | ") : text, 200);
 const marked = (text, wanted) => {  // an excerpt around the first match; all matches are marked
   const whole = (Array.isArray(text) ? text.join(" | ") : text).replace(/\s+/g, " ");
   const pattern = wanted.trim() && new RegExp(`(${wanted.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+")})`, "iu");
-  const place = pattern ? whole.search(pattern) : 0, start = place > 24 ? whole.lastIndexOf(" ", place - 12) + 1 : 0, excerpt = whole.slice(start, start + 200);
+  const place = pattern ? whole.search(pattern) : 0, start = place > 24 ? whole.lastIndexOf(" ", place - 12) + 1 : 0, excerpt = cut(whole.slice(start), 300);
   const parts = pattern ? excerpt.split(new RegExp(pattern, "giu")) : [excerpt];
   return [start ? "… " : null, ...parts.map((part, i) => (i % 2 ? h("mark", {}, part) : part))];
 };
@@ -54,8 +55,8 @@ const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}.` :
 const BLIND = "Drawn at random: you answer without help.";
 const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"], example: ["e", "*"] };
 const MOST_EXAMPLE = 1000;  // characters of a text that becomes an example
-const describeUndo = ({ event, label, name }, classes) => ({
-  tell: `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
+const describeUndo = ({ event, label, name, n_items: n }, classes) => ({
+  tell: n > 1 ? `${n} answers were taken back.` : `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
   add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
   describe: `The earlier words about ${name} are back.`, order: "The earlier order is back.",
 }[event] ?? "The last step was taken back.");
@@ -164,6 +165,7 @@ class Labeling {
     Object.assign(this, { root, desk, options, client: newId(), state: null, queue: [], visiting: null });
     Object.assign(this, { busy: false, turn: 0, lost: false, stopped: null, ended: false, guard: 0, filterText: "", buttons: new Map() });
     Object.assign(this, { selected: new Set(), confirmed: false });  // where several classes can be chosen
+    Object.assign(this, { lists: {}, dismissed: "" });  // what was looked for in the lists; the line that was closed
     Object.assign(this, { series: null, used: [], ranked: new Map(), probable: new Map() });  // texts one after another; the last classes; places of classes
     this.scope = options.scope ?? location.pathname;
     this.annotator = memory.tab(this.scope) || null;
@@ -242,7 +244,7 @@ class Labeling {
     if (!items) return;
     if (this.busy) return;  // what is being done fetches again
     if (turn !== this.turn) return this.refill(replace);
-    const waiting = new Set(this.outbox.entries.map((entry) => entry.args.id));
+    const waiting = new Set(this.outbox.entries.flatMap(({ args }) => args.ids ?? args.id));
     const fresh = items.filter((item) => !waiting.has(item.id));
     const [shown] = this.queue;
     const again = fresh.find((item) => item.id === shown?.id);
@@ -276,17 +278,18 @@ class Labeling {
     this.turn += 1;
     const slow = setTimeout(() => this.root.classList.add("saving"), 300);
     const seconds = Math.round((performance.now() - this.since) / 100) / 10;
-    const way = item === this.visiting ? this.series?.way : undefined;
+    const way = item !== this.visiting || (this.walking && !this.reviewing) ? undefined : this.series?.way;
     const extra = method === "answer" ? { seconds, ...(way ? { way } : {}) } : {};
     this.sent = item;
     await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra } });
+    const following = !this.wasRefused && this.visiting === item ? await this.following() : this.visiting;
     clearTimeout(slow);
     this.root.classList.remove("saving");
     this.turn += 1;
     this.busy = false;
     if (!this.wasRefused) {
       if (method === "answer") this.used = [...new Set([...[args.label].flat().map(encode), ...this.used])].slice(0, 30);
-      if (this.visiting === item) this.visiting = this.following();
+      if (this.visiting === item) this.visiting = following;
       this.queue = this.queue.filter((other) => other.id !== item.id);
       this.announce(text);
     }
@@ -325,13 +328,16 @@ class Labeling {
     this.showChosen();
     this.showClasses();
   }
-  skip() {
+  async skip() {
     if (!this.visiting) return this.put("skip", {}, this.item, "Skipped.");
-    this.visiting = this.following();
+    if (this.busy) return;
+    this.busy = true;
+    this.visiting = await this.following();
+    this.busy = false;
     this.showItem();
   }
   stored(entry, content) {
-    if (entry.method === "answer" || entry.method === "skip") this.setState(content, !this.busy);
+    if (["answer", "answer_all", "skip"].includes(entry.method)) this.setState(content, !this.busy);
     else if (this.item?.id === content.id) { Object.assign(this.item, content); this.showItem(false); }
   }
   refused(entry, error) {
@@ -369,10 +375,10 @@ class Labeling {
   async mark(method, args, message) {
     if (this.item && await this.outbox.add({ method, args: { id: this.item.id, ...args, annotator: this.annotator } })) this.announce(message);
   }
-  visit(item) {
+  visit(item, series = null) {
     this.opener = this.ui.text;  // keys are for the text
     this.dialog.close();
-    this.series = null;
+    this.series = series;
     this.visiting = item;
     this.showItem();
   }
@@ -403,7 +409,7 @@ class Labeling {
       " ": () => this.accept(), ArrowRight: does.skip, ArrowLeft: does.undo,
       ArrowUp: !this.ui.text.scrollTop && !this.ui.recent.hidden && (() => this.ui.recent.lastElementChild.firstChild.focus()),
       "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => (this.selected.size && !this.series ? this.uncheck() : this.visiting && this.leave()),
-      Enter: this.reviewing && !this.several ? () => this.keep() : (this.several || this.numeric) && (() => this.submit()),
+      Enter: this.reviewing && !this.several ? () => this.keep() : this.several || this.numeric ? () => this.submit() : this.walking && (() => this.skip()),
     }[key] || (named && does[named]) || (entry && (() => this.choose(entry.name)));
     if (!command && this.many && /^[\p{L}\p{N}]$/u.test(raw)) return this.openFilter();  // which gets the key
     if (!command) return;
@@ -539,6 +545,7 @@ class Labeling {
     ui.warning = h("div", { class: "warning", role: "alert", hidden: true });
     ui.status = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     ui.mode = h("div", { class: "mode", hidden: true });
+    ui.older = h("p", { class: "older", hidden: true });
     ui.text = h("div", { class: "text", tabindex: "0", role: "region", "aria-label": "Text to label", "aria-live": "polite" });
     ui.columns = h("dl", { class: "columns", hidden: true });
     ui.card = h("div", { class: "card" }, ui.text, ui.columns);
@@ -571,7 +578,7 @@ class Labeling {
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
     this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
-    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, ui.recent, ui.mode, ui.card, h("div", { class: "alerts" }, ui.fault, ui.warning),
+    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, ui.older, ui.recent, ui.mode, ui.card, h("div", { class: "alerts" }, ui.fault, ui.warning),
       ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions);
     this.root.classList.remove("ended", "starting", "many", "menu-open", "saving");
     this.root.classList.add("skactive");
@@ -650,6 +657,7 @@ class Labeling {
     this.showRecent();
     this.showGuide();
     this.showClasses();
+    this.showOlder();
     if (!this.item) this.showItem(false);
   }
   showItem(isNew = true, focus = this.hasFocus()) {
@@ -678,6 +686,7 @@ class Labeling {
       ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : this.lost ? "The next text comes when the connection is back." : "The next text is being chosen …"));
     }
     ui.mode.hidden = !this.visiting;
+    this.showOlder();
     if (this.visiting) this.showMode(item);
     const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
       key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, this.numeric ? short(label) : say(label)), extra);
@@ -1012,17 +1021,32 @@ class Labeling {
     this.refill("new" in args);
   }
   // Modes: texts one after another, and lists -----------------------------------------
-  get reviewing() { return this.visiting !== null && this.series?.way === "review"; }
-  following() {  // the next text of the series, or null
-    const next = this.series?.items.shift() ?? null;
-    if (!next) this.series = null;
-    return next;
+  get walking() { return this.visiting !== null && this.series?.way === "review"; }
+  get reviewing() { return this.walking && this.visiting.label !== null; }
+  async following(series = this.series) {  // the next text of a series, or null; the one behind it is fetched as well
+    const load = (entry) => entry && (entry.text === undefined ? (entry.loads ??= this.ask("item", { id: entry.id, held_out: true })) : entry);
+    const next = await load(series?.items.shift());
+    if (next) load(series.items[0]);
+    else this.series = null;
+    return next ?? null;
   }
-  startSeries(way, items, words) {  // a series of texts
-    const total = items.length;
-    this.visit(items.shift());
-    this.series = { way, items, words, total };
-    this.showItem();
+  async startSeries(way, items, words) {  // a series of texts, or of their ids
+    const series = { way, items, words, total: items.length }, first = await this.following(series);
+    if (first) this.visit(first, series);
+  }
+  async walk(kind, query, where) {  // all texts of a list, one after another
+    const found = await this.ask(kind, { query, where, only_ids: true });
+    if (found?.items.length) await this.startSeries("review", found.items);
+  }
+  showOlder() {  // answers that a new class may fit
+    const { older } = this.state, { ui } = this, look = encode(older), name = (label) => h("b", { dir: "auto" }, say(label));
+    ui.older.hidden = !older || this.visiting !== null || look === this.dismissed;
+    if (!older || ui.older.look === look) return;
+    ui.older.look = look;
+    const { n_items: n, n_likely: likely, n_blind: blind } = older, close = () => { this.dismissed = look; this.showOlder(); ui.text.focus(); };
+    const words = likely ? `Look through the ${likely} that the model takes for it${blind ? ` and ${blind} drawn at random` : ""}` : "Look through them";
+    ui.older.replaceChildren(h("span", {}, `${n.toLocaleString("en")} `, older.label === null ? "" : [name(older.label), " "], n === 1 ? "answer is" : "answers are", " older than ", name(older.name), "."),
+      h("button", { type: "button", class: "link", onclick: () => this.walk("history", "", { likely: older.name }) }, words), h("button", { type: "button", class: "link", onclick: close }, "Not now"));
   }
   async query(method, args) {  // the content, or what failed
     try {
@@ -1043,10 +1067,10 @@ class Labeling {
     const { series, ui } = this, name = (label) => h("b", { dir: "auto" }, this.tell(label));
     const place = series ? h("span", { class: "place" }, `${series.total - series.items.length} of ${series.total}`) : null;
     const labeled = item.label === null ? "This text is not labeled." : [`Labeled `, name(item.label), item.annotator ? ` by ${item.annotator}` : "", `. ${this.numeric ? "Type another number" : "Choose a class"} to correct it.`];
-    const what = this.reviewing ? [`${this.who(item)} said `, name(item.label), ". A model trained without this answer says ", name(item.prediction), item.probability === null ? "." : `, ${percent(item.probability)}.`]
-      : series ? ["The model takes this text for ", name(series.words), "."] : labeled;
+    const without = item.held_out && item.prediction !== null ? [". A model trained without this answer says ", name(item.prediction), item.probability === null ? "." : `, ${percent(item.probability)}.`] : ".";
+    const what = this.reviewing ? [`${this.who(item)} said `, name(item.label), without] : series?.way === "more" ? ["The model takes this text for ", name(series.words), "."] : labeled;
     ui.mode.replaceChildren(h("span", { class: "what" }, place, ...[what].flat()),
-      this.reviewing ? h("button", { type: "button", onclick: () => { this.keep(); ui.text.focus(); } }, kbd("Enter"), "Keep it") : "",
+      this.walking ? h("button", { type: "button", onclick: () => { if (this.reviewing) this.keep(); else this.skip(); ui.text.focus(); } }, kbd("Enter"), this.reviewing ? "Keep it" : "Next") : "",
       h("button", { type: "button", class: "link", onclick: () => { this.leave(); ui.text.focus(); } }, "Back ", kbd("Esc")));
   }
   showKeys() {
@@ -1087,15 +1111,18 @@ class Labeling {
       const chosen = found.items.filter((_, i) => boxes()[i].checked), all = boxes().length;
       if (!chosen.length || save.disabled) return;
       save.disabled = true;
-      const seconds = Math.round((performance.now() - since) / 100 / all) / 10;
-      await Promise.all(chosen.map(({ id }) => this.outbox.add({ method: "answer", args: { id, label: found.label, client: this.client, annotator: this.annotator, seconds, way: "bulk" } })));
+      await this.answerAll(chosen.map(({ id }) => id), found.label, (performance.now() - since) * chosen.length / all);
       this.dialog.close();
-      this.announce(`Saved: ${plural(chosen.length, "text")} as ${say(found.label)}.`);
-      this.refill();
     });
     form.hidden = false;
     show();
     boxes()[0].focus();
+  }
+  async answerAll(ids, label, time) {  // one label for several texts, and one step for Undo
+    const seconds = Math.round(time / 100) / 10;
+    await this.outbox.add({ method: "answer_all", args: { ids, label, client: this.client, annotator: this.annotator, seconds, way: "bulk" } });
+    this.announce(`Saved: ${plural(ids.length, "text")} as ${say(label)}.`);
+    this.refill();
   }
   async openWhy() {  // the words and the labeled texts behind a prediction
     const { item } = this;
@@ -1176,29 +1203,70 @@ class Labeling {
       h("span", { class: "excerpt", dir: "auto" }, marked(item.text, query)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
   }
   async openList(kind) {
-    const search = kind === "search", list = h("ul", { class: "list" }), note = h("p", { class: "note", role: "status" });
+    const search = kind === "search", since = performance.now(), list = h("ul", { class: "list rows" }), note = h("p", { class: "note", role: "status" }), checked = new Set();
+    const kept = (this.lists[kind] ??= { text: "", fields: {}, n: 20, top: 0 });  // the same list comes back
     const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
     const first = async () => { clearTimeout(wait); await fill(0); list.querySelector("button")?.click(); };
-    const query = h("input", { type: "search", autofocus: true, "aria-label": "Text to find", placeholder: "Text to find", onkeydown: (event) => { if (event.key === "Enter") first(); },
+    const query = h("input", { type: "search", autofocus: true, value: kept.text, "aria-label": "Text to find", placeholder: "Text to find", onkeydown: (event) => { if (event.key === "Enter") first(); },
       oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); } });
-    const choose = (name, hidden, options) => h("select", { "aria-label": name, hidden, onchange: () => fill(0) }, options.map(([value, text]) => h("option", { value: value && encode(value) }, text)));
-    const only = choose("Which", false, [["", "All texts"], ["flag", "Flagged"], ["note", "With a note"], search ? ["unlabeled", "Not labeled"] : ["skipped", "Skipped"]]);
-    const filters = { label: choose("Class", this.numeric, [["", "Every class"], ...this.state.classes.map(({ name }) => [name, say(name)])]), by: choose("Annotator", true, [["", "Everybody"]]), only };
+    const choose = (name, hidden, options, onchange = () => fill(0)) => h("select", { "aria-label": name, hidden, onchange }, options.map(([value, text]) => h("option", { value: value && encode(value) }, text)));
+    const names = this.state.classes.map(({ name }) => [name, say(name)]), added = this.state.classes.filter(({ name }) => this.state.added.includes(name));
+    const only = choose("Which", false, [["", "All texts"], ["flag", "Flagged"], ["note", "With a note"], search ? ["unlabeled", "Not labeled"] : ["skipped", "Skipped"], ...(this.state.n_doubtful ? [["doubtful", "Doubtful"]] : [])]);
+    const before = choose("When", !added.length, [["", "Any time"], ...added.map(({ name }) => [name, `Before ${say(name)}`])]);
+    const filters = { label: choose("Class", this.numeric, [["", "Every class"], ...names]), by: choose("Annotator", !kept.people, [["", "Everybody"], ...(kept.people ?? [])]), only, before };
+    const into = choose("Change to", true, [["", "Choose a class"], ...names], () => check()), change = h("button", { type: "button", class: "primary", hidden: true, onclick: async () => {
+      await this.answerAll([...checked], JSON.parse(into.value), performance.now() - since);
+      await fill(0);
+      note.prepend(`${this.ui.status.textContent} Undo takes all of it back. `);
+      query.focus();
+    } });
+    const all = h("input", { type: "checkbox", onchange: () => { for (const box of list.querySelectorAll("input")) box.checked = all.checked; check(); } });
+    const through = h("button", { type: "button", hidden: true, onclick: () => this.walk(kind, query.value.trim(), where()) });
+    const check = () => {  // several rows of one class
+      checked.clear();
+      for (const [i, box] of list.querySelectorAll("input").entries()) if (box.checked) checked.add(kept.items[i].id);
+      into.hidden = change.hidden = !checked.size;
+      change.disabled = !into.value;
+      change.textContent = `Change ${checked.size}`;
+      all.checked = checked.size > 0 && checked.size === list.children.length;
+    };
+    const where = () => {
+      const set = Object.entries(filters).filter(([, field]) => field.value);
+      return set.length ? Object.fromEntries(set.map(([name, field]) => [name, JSON.parse(field.value)])) : null;
+    };
     let wait = 0, turn = 0;
-    const fill = async (start) => {
-      const mine = (turn += 1), text = query.value.trim(), set = Object.entries(filters).filter(([, field]) => field.value);
-      const where = set.length ? Object.fromEntries(set.map(([name, field]) => [name, JSON.parse(field.value)])) : null, asks = text || where || !search;
-      const found = asks ? await this.ask(kind, { query: text, start, n_items: 20, where }) : { items: [], total: 0 };
-      if (mine !== turn) return;
+    const fill = async (start, n_items = 20) => {
+      const mine = (turn += 1), text = query.value.trim(), asks = text || where() || !search;
+      const found = asks ? await this.ask(kind, { query: text, start, n_items, where: where() }) : { items: [], total: 0 };
+      if (mine !== turn || !list.isConnected) return;
       if (!found) return void (note.textContent = "The list could not be read.");
       this.listed = kind;
-      list.replaceChildren(...(start ? list.children : []), ...found.items.map((item) => this.entry(item, text)));
-      more.hidden = list.children.length >= found.total;
-      note.textContent = !asks ? "All texts are searched, also those that are not labeled." : !found.total ? "Nothing found." : `${more.hidden ? "" : `${list.children.length} of `}${plural(found.total, "text")}. Enter takes the first.`;
-      if (found.annotators?.length > 1 && filters.by.hidden) { filters.by.hidden = false; filters.by.append(...found.annotators.filter((name) => name !== null).map((name) => h("option", { value: encode(name) }, name))); }
+      const row = (item) => h("li", {}, this.several || this.numeric ? null : h("input", { type: "checkbox", "aria-label": `Check: ${cut(brief(item.text), 40)}`, onchange: check }), this.entry(item, text).firstChild);
+      list.replaceChildren(...(start ? list.children : []), ...found.items.map(row));
+      const items = [...(start ? kept.items : []), ...found.items];
+      Object.assign(kept, { text: query.value, items, n: items.length, fields: Object.fromEntries(Object.entries(filters).map(([name, field]) => [name, field.value])) });
+      more.hidden = items.length >= found.total;
+      all.parentElement.hidden = this.several || this.numeric || !items.length;
+      through.hidden = !items.length;
+      through.textContent = `Go through ${found.total === 1 ? "this one" : `these ${found.total.toLocaleString("en")}`}`;
+      note.textContent = !asks ? "All texts are searched, also those that are not labeled." : !found.total ? "Nothing found." : `${more.hidden ? "" : `${items.length} of `}${plural(found.total, "text")}. Enter takes the first.`;
+      if (found.annotators?.length > 1 && !kept.people) {
+        kept.people = found.annotators.filter((name) => name !== null).map((name) => [name, name]);
+        filters.by.hidden = false;
+        filters.by.append(...kept.people.map(([name]) => h("option", { value: encode(name) }, name)));
+      }
+      check();
     };
-    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, Object.values(filters)), note, list, more);
-    await fill(0);
+    list.addEventListener("scroll", () => { if (list.isConnected) kept.top = list.scrollTop; });
+    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, Object.values(filters)), note,
+      h("div", { class: "bulk" }, h("label", { class: "line" }, all, "All"), into, change, through), list, more);
+    for (const [name, field] of Object.entries(filters)) {
+      field.value = kept.fields[name] ?? "";
+      if (field.selectedIndex < 0) field.value = "";  // a class that is gone
+    }
+    const { top } = kept;
+    await fill(0, Math.max(20, kept.n));
+    list.scrollTop = top;
   }
 }
 

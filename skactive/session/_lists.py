@@ -1,0 +1,98 @@
+"""Lists of what was answered: found by a filter, looked through, changed at once."""
+
+from .._utils._containers import take_row
+from .._utils._labels import key_of, same_label
+from ._lookup import find_added, keep
+
+_N_RECENT = 5  # answers that are shown with the next item
+
+
+def keep_listed(core, doubts, ids, where):
+    """Return the ids of a list that meet the conditions of `Desk.history`, in order."""
+    where = {"only": None, "before": None, "likely": None, **(where or {})}
+    only, before, likely = map(where.pop, ("only", "before", "likely"))
+    with core.lock:
+        order = None
+        if only == "doubtful":
+            only, order = None, [id for id, *_ in doubts.list_rows()]
+        since = before if likely is None else likely
+        ids = keep(core.state, ids, only=only, before=since, **where)
+        if likely is not None and (both := doubts.find_likely(ids, likely)):
+            order = [*both[0], *both[1]]
+        members = {*ids}
+        return ids if order is None else [id for id in order if id in members]
+
+
+def describe_older(core, doubts):
+    """Return how many answers are older than a class that was added, or None.
+
+    It is the newest class that is predicted for some of them, or that no model knows
+    yet. "label" is the one class that these have, None for several.
+    """
+    answers, classes = core.state.answers, core.known_classes()
+    for name, since in reversed(find_added(core.state).items()):
+        ids, label = [id for id in answers if answers[id].seq < since], None
+        both = doubts.find_likely(ids, name) if name in classes else ([], [])
+        likely, blind = both or ([], [])
+        if likely:
+            first = answers[likely[0]].label
+            alike = {id for id in ids if same_label(answers[id].label, first)}
+            if alike >= {*likely}:
+                ids, label = alike, first
+        if likely or (ids and both is None):
+            n = {"n_likely": len(likely), "n_blind": len(blind)}
+            return {"name": name, "label": label, "n_items": len(ids), **n}
+    return None
+
+
+def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
+    """Record one label for items, without those that have it of the annotator already.
+
+    `shown` is what was shown of a machine, by the look of an item. Return the ids that
+    were recorded.
+    """
+    pool, same = core.state.pool, {}
+    for id in ids:
+        own = core.state.answers_of(id).get(annotator)
+        if own is not None and key_of(own.label) == key_of(label):
+            same[id] = own.way
+    if len(same) == len(ids) and any(map(doubts.lists, ids)):
+        way = "review"  # it is confirmed
+    is_review = way == "review"
+    new = [x for x in ids if x not in same or (is_review and same[x] != way)]
+    if new:
+        looks = [shown.get(x) for x in pool.find_looks(pool.positions(new))]
+        options |= {"way": way, "shown": looks if any(looks) else None}
+        options |= {"unasked": True, "allows_new": False}
+        with core.recording() as answers:
+            answers.tell(new, [label] * len(new), annotator, **options)
+    return new
+
+
+def list_recent(core, annotator, predicted):
+    """Return the last answers and skips of an annotator, the newest first.
+
+    `predicted` is what the model said before: label, score and event, by id.
+    """
+    state, ids = core.state, {}
+    for event in reversed(state.undoable):
+        is_own = event.get("by") == annotator and event["event"] in ("tell", "skip")
+        if is_own and len(event["ids"]) == 1:
+            ids.setdefault(event["ids"][0])
+        if len(ids) == _N_RECENT:
+            break
+    entries = []
+    for id in ids:
+        with core.lock:
+            pool, answer = state.pool, state.answers.get(id)
+            text = take_row(pool.X, int(pool.positions([id])[0]))
+        label, _, seq = predicted.get(id, (None, None, 0))
+        entries.append(
+            {
+                "id": id,
+                "label": answer and answer.label,
+                "predicted": state.name_since(label, seq),
+                "text": str(text if isinstance(text, str) else text[0])[:200],
+            }
+        )
+    return entries
