@@ -175,20 +175,20 @@ class Trainer:
                 self.is_final = False
         return self.model
 
-    def forecast(self, session, given):
+    def forecast(self, session, given, pace):
         """Return about how many minutes `train` takes, None if nothing tells it.
 
-        The encoder learned from labels in this session; it does so again, or is tuned.
+        `pace` are the seconds for each label in which the encoder learned before.
         """
         y = [*session.labels.values(), *given.values()]
-        models, learned = session._core.models, session.newest_model.adapted or 0
+        learned = session.newest_model.adapted or 0
         is_again = learned and len(y) >= _MORE_TO_ADAPT * learned
         is_tuned = self._pays(y, None if is_again else learned)
         if session.encoded < 1:
             return None
         if not self.settings.fine_tuning or not (is_again or is_tuned):
             return 1.0
-        return models.pace and models.pace * len(y) / 60 + 1
+        return pace and pace * len(y) / 60 + 1
 
     def _pays(self, y, learned):
         """Whether labels `y` fine-tune the encoder, next to what a session has learned.

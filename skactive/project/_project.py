@@ -397,7 +397,9 @@ class Project(ProjectSettings):
             check_words=self._check_words,
             given=self.given.values(),
             columns=self.find_columns,
-            forecast=lambda: self._trainer.forecast(self.session, self.given),
+            forecast=lambda pace: self._trainer.forecast(
+                self.session, self.given, pace
+            ),
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)

@@ -45,7 +45,8 @@ class Desk:
         Number of labels to reach.
     until : str, default=None
         What to estimate how exactly, such as "shares:3"; see
-        :class:`skactive.stopping.AuditGoal`.
+        :class:`skactive.stopping.AuditGoal`. For shares, texts are drawn at random
+        only, unless somebody chose otherwise with `draw`.
     descriptions : dict of label to str or dict, default=None
         A description for each class, or a dict with "description" and "examples". They
         are recorded, and replace what people wrote only where they are new.
@@ -59,7 +60,8 @@ class Desk:
     columns : callable, default=None
         Called with the id of an item; returns a dict of name to str to show with it.
     forecast : callable
-        Returns about how many minutes the end takes, None if that is unknown.
+        Called with the seconds for each label in which an encoder learned, or None;
+        returns about how many minutes the end takes, None if that is unknown.
 
     Notes
     -----
@@ -100,7 +102,7 @@ class Desk:
         check_words: Callable[[str, str], Any] | None = None,
         given: Iterable[Any] = (),
         columns: Callable[[Any], dict[str, str]] | None = None,
-        forecast: Callable[[], float | None] = lambda: None,
+        forecast: Callable[[Any], float | None] = lambda pace: None,
     ) -> None:
         self.session = session
         self._core = core = session._core
@@ -148,9 +150,9 @@ class Desk:
         state : dict
             The target, classes with their keys and counts, progress, the model, the
             agreement with the suggestions that were shown, the estimate in one line,
-            whether texts are drawn at random only (None if none is),
-            the last answers with the prediction that was shown, what `undo` would undo,
-            the classes that were "added", and "older", answers that one may fit.
+            whether texts are drawn at random only (None if none is), the last answers
+            with the prediction that was shown, what `undo` would undo, the classes that
+            were "added", and "older", answers that one may fit.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
@@ -604,7 +606,7 @@ class Desk:
             get. With 95 % confidence, all intervals of recall and precision are right
             at once.
         """
-        return self._quality.describe(self.state()) | {"minutes": self._forecast()}
+        return self._quality.describe(self.state(), self._forecast)
 
     def _check_later(self):
         """Look for doubtful answers in the background, once for each model."""

@@ -56,8 +56,11 @@ class Quality:
             shares = find_prevalence(core, None, 0.95, blind=True)
         self._estimate = estimate
         if shares is not None:
-            known = {x: y for (_, x), y in shares.estimates.items() if y.interval}
-            self.shares = {key_of(x): [y.value, *y.interval] for x, y in known.items()}
+            self.shares = {
+                key_of(name): [share.value, *share.interval]
+                for (_, name), share in shares.estimates.items()
+                if share.interval
+            }
         if estimate.n_audited:
             accuracy = estimate.accuracy, estimate.accuracy_interval
             self._curve.append([estimate.n_labels, *accuracy])
@@ -81,16 +84,16 @@ class Quality:
         goal = self._say_goal(n_labels) if self._has_goal else ""
         return "; ".join(filter(None, [accuracy, goal, self._estimate.say_minutes()]))
 
-    def describe(self, state):
-        """Return what `Desk.quality` does, for a state of the desk."""
+    def describe(self, state, forecast):
+        """Return what `Desk.quality` does; `state` and `forecast` are of the desk."""
         estimate, has_audit = self._estimate, bool(self._estimate.n_audited)
         n_labels, described = state["n_labeled"], []
         for entry in state["classes"]:
             recall, precision = self._classes.get(key_of(entry["name"]), (None, None))
             missing = max(0, _WANTED_PER_CLASS - entry["count"])
             shares = {"recall": recall, "precision": precision, "missing": missing}
-            kept = {name: entry[name] for name in ("name", "count", "share")}
-            described.append(kept | shares)
+            shares |= {name: entry[name] for name in ("name", "count", "share")}
+            described.append(shares)
         return {
             "sentence": self.say(n_labels),
             "accuracy": estimate.accuracy if has_audit else None,
@@ -101,6 +104,7 @@ class Quality:
             "gain": estimate.say_gain(),
             "goal": self._say_goal(n_labels),
             "why": "" if self.shares else self.explain(n_labels),
+            "minutes": forecast(self._core.models.pace),
             "classes": described,
         }
 
@@ -110,9 +114,9 @@ class Quality:
         if self._fault or not queue.audit_every:
             return self._fault if self._has_goal else ""
         if self._widest is not None:
-            *about, n_before = self._widest
+            widest, n_sample, n_before = self._widest
             n_since = n_labels - n_before
-            return self._goal.describe(*about, queue.audit_every, n_since)
+            return self._goal.describe(widest, n_sample, queue.audit_every, n_since)
         n_sample = len(queue.choose_sample(blind=True)[0])
         unknown = MeanEstimate(None, None, n_sample, len(queue.draws.order))
         return self._goal.describe(unknown, n_sample, queue.audit_every)
@@ -125,8 +129,8 @@ class Quality:
         sample, _ = core.queue.choose_sample(blind=True)
         if (n := len(sample)) < MIN_AUDIT:
             with core.lock:
-                given = [core.state.answers.get(id) for id in core.state.audited]
-            n_blind = sum(bool(one and one.blind) for one in given)
+                answers = [core.state.answers.get(id) for id in core.state.audited]
+            n_blind = sum(bool(one and one.blind) for one in answers)
             # The sample ends at the first text of the order that has no answer.
             waits = ", first those that wait elsewhere" * (n_blind > n)
             missing = max(1, MIN_AUDIT - max(n, n_blind))

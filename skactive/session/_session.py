@@ -62,7 +62,8 @@ class LabelingSession:
         False: only when `refit` is called. "background": in a thread while the next
         batch is labeled; `ask` uses the newest model that is ready, and never waits for
         one. Before a model has learned two classes, items are chosen at random if the
-        front steps of the pipeline need no training, such as `BertFeatures`.
+        front steps of the pipeline need no training, such as `BertFeatures`. The first
+        ten items of an audit come before all others.
     encode : "background", default=None
         Whether to compute the features of the pool in a thread, so that the first `ask`
         need not wait for them. Until all are there, items are chosen among those that
@@ -195,8 +196,8 @@ class LabelingSession:
       "describe" and "order" (of classes), "flag", "note", "annotate" (by a machine),
       "refit", "learner" (opened with other parameters), "pool" (with another pool),
       "classes" and "codebook" (with other classes or descriptions) and "options" (with
-      another `settle` or `overlap`). ``journal.jsonl.torn`` has last lines that a kill
-      tore, if any.
+      another `settle` or `overlap`, or items drawn at random only).
+      ``journal.jsonl.torn`` has last lines that a kill tore, if any.
     - ``manifest.json``: format version, hash of the pool, parameters of the learner,
       strategy with distribution and version, base seed, versions.
     - ``pool.npy``: 16 bytes for each item, a hash of its id and one of its content.

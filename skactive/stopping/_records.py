@@ -375,15 +375,15 @@ class AuditGoal(StoppingRule):
         if estimate.half_width <= wanted:
             return f"goal reached: {goal}"
         if estimate.value is None:
-            needed, about = _plan(wanted, n_pool=estimate.n_pool), "at most about"
+            needed, most = _plan(wanted, n_pool=estimate.n_pool), "at most "
         else:
             # The variance of n labels from a finite pool falls as 1/n - least.
-            about, least = "about", 1 / estimate.n_pool
+            most, least = "", 1 / estimate.n_pool
             inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2
             needed = math.ceil(1 / (inverse + least))
         more = max(1, (needed - n_audited) * audit_every - n_answers)
         every = f", one in {audit_every} drawn at random" * (audit_every > 1)
-        return f"{about} {more:,} more answers{every}: {goal}"
+        return f"{most}about {more:,} more answers{every}: {goal}"
 
 
 _plan = lru_cache(plan_labels)  # it takes milliseconds, for each text that is shown

@@ -97,7 +97,7 @@ def test_shares_of_several_classes_and_none_of_numbers(open_page):
 
 def test_finish_says_how_good_it_is_what_waits_and_how_long_it_takes(open_page, axe):
     minutes = [4.6]
-    page = open_page(session={"audit_every": 4}, forecast=lambda: minutes[0])
+    page = open_page(session={"audit_every": 4}, forecast=lambda pace: minutes[0])
     answer(page, 3)
     client = next(reversed(page.desk._leases._seen))
     page.desk.skip(page.desk.next(client)[0]["id"], client)

@@ -379,15 +379,14 @@ def test_how_long_the_end_takes_is_from_the_pace_of_the_session(
     tmp_path, n, adapted, pace, options, expected
 ):
     trainer = Trainer(ProjectSettings("t.csv", **options), "single-label", tmp_path)
-    core = SimpleNamespace(models=SimpleNamespace(pace=pace))
     session = SimpleNamespace(encoded=1, labels={i: "ab"[i % 2] for i in range(n)})
-    session._core, session.newest_model = core, SimpleNamespace(adapted=adapted)
-    assert trainer.forecast(session, {}) == expected
+    session.newest_model = SimpleNamespace(adapted=adapted)
+    assert trainer.forecast(session, {}, pace) == expected
     given = {0: "a", 1: "b"}
     shorter = SimpleNamespace(**vars(session) | {"labels": dict.fromkeys(range(n - 2))})
-    assert trainer.forecast(shorter, given) == (expected if n else 1.0)
+    assert trainer.forecast(shorter, given, pace) == (expected if n else 1.0)
     session.encoded = 0.5
-    assert trainer.forecast(session, {}) is None
+    assert trainer.forecast(session, {}, pace) is None
 
 
 @pytest.mark.slow
