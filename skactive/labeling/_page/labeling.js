@@ -1034,8 +1034,8 @@ class Labeling {
     const series = { way, items, words, total: items.length }, first = await this.following(series);
     if (first) this.visit(first, series);
   }
-  async walk(kind, query, where) {  // all texts of a list, one after another
-    const found = await this.ask(kind, { query, where, only_ids: true });
+  async walk(kind, query, where, ways = {}) {  // all texts of a list, one after another
+    const found = await this.ask(kind, { query, where, only_ids: true, ...ways });
     if (found?.items.length) await this.startSeries("review", found.items);
   }
   showOlder() {  // answers that a new class may fit
@@ -1089,34 +1089,56 @@ class Labeling {
     return blind;
   }
   async openAlike() {  // many texts at once
-    const { item } = this, since = performance.now();
+    const { item } = this;
     if (!item || this.isBlind(item)) return;
-    const note = h("p", { role: "status" }, "Looking for similar texts …"), list = h("ul", { class: "list ticks" });
-    const save = h("button", { type: "submit", class: "primary" }), form = h("form", { hidden: true }, list, save);
-    this.open("Alike", h("blockquote", { dir: "auto" }, brief(item.text)), note, form);
+    const note = h("p", { role: "status" }, "Looking for similar texts …");
+    this.open("Alike", h("blockquote", { dir: "auto" }, brief(item.text)), note);
     const found = await this.query("similar", { id: item.id, n_items: 20 });
     if (!note.isConnected) return;
     if (!found.items?.length) return void (note.textContent = found.error ?? `No other text is taken for ${say(found.label)}.`);
-    const boxes = () => [...list.querySelectorAll("input")], count = () => boxes().filter((box) => box.checked).length;
-    const show = () => { save.textContent = `Save ${count()} as ${say(found.label)}`; save.disabled = !count(); };
     note.replaceChildren(`${plural(found.items.length, "text")} like this one that the model takes for `, h("b", { dir: "auto" }, say(found.label)), ". Uncheck the wrong ones, then press Enter.");
-    list.replaceChildren(...found.items.map((other) => h("li", {}, h("label", {}, h("input", { type: "checkbox", checked: true, onchange: show }), h("span", { dir: "auto" }, brief(other.text)),
+    const form = this.tickForm(found.items, found.label, () => this.dialog.close());
+    note.after(form);
+    form.querySelector("input").focus();
+  }
+  tickForm(items, label, done) {  // texts that get one label at once; a class is chosen or added if the label is null
+    const since = performance.now(), list = h("ul", { class: "list ticks" }), save = h("button", { type: "submit", class: "primary" }), fails = failure(), id = newId();
+    const into = h("input", { type: "text", list: id, autocomplete: "off", "aria-label": "Class", placeholder: "Class", hidden: label !== null, oninput: () => show() });
+    const boxes = () => [...list.querySelectorAll("input")], count = () => boxes().filter((box) => box.checked).length, name = () => (label === null ? into.value.trim() : say(label));
+    const show = () => { save.textContent = `Save ${count()}${name() && ` as ${name()}`}`; save.disabled = !count() || !name(); };
+    list.replaceChildren(...items.map((other) => h("li", {}, h("label", {}, h("input", { type: "checkbox", checked: true, onchange: show }), h("span", { dir: "auto" }, brief(other.text)),
       other.probability === null ? null : h("span", { class: "note" }, percent(other.probability))))));
     list.addEventListener("keydown", (event) => {
       const all = boxes(), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) moveTo(event, all[all.indexOf(event.target) + step]);
     });
-    form.addEventListener("submit", async (event) => {
+    const submit = async (event) => {
       event.preventDefault();
-      const chosen = found.items.filter((_, i) => boxes()[i].checked), all = boxes().length;
-      if (!chosen.length || save.disabled) return;
+      const chosen = items.filter((_, i) => boxes()[i].checked), all = items.length;
+      if (save.disabled) return;
       save.disabled = true;
-      await this.answerAll(chosen.map(({ id }) => id), found.label, (performance.now() - since) * chosen.length / all);
-      this.dialog.close();
-    });
-    form.hidden = false;
+      const known = this.state.classes.find((entry) => say(entry.name) === name()), own = label ?? known?.name ?? this.parse(name()), error = label === null && !known ? await this.add(name()) : null;
+      showFailure(fails, error);
+      if (error) return void (save.disabled = false);
+      await this.answerAll(chosen.map(({ id: one }) => one), label === null && this.several ? [own] : own, (performance.now() - since) * chosen.length / all);
+      done(chosen);
+    };
     show();
-    boxes()[0].focus();
+    return h("form", { onsubmit: submit }, list, fails, h("div", { class: "line" }, into, h("datalist", { id }, this.state.classes.map((entry) => h("option", { value: say(entry.name) }))), save));
+  }
+  async openThemes() {  // groups of similar texts, to find classes
+    const note = h("p", { role: "status" }, "Looking for groups of similar texts …"), list = h("div", { class: "themes" });
+    this.open("Themes", note, list);
+    const found = await this.query("themes", {});
+    if (!note.isConnected) return;
+    if (found.error) return void (note.textContent = found.error);
+    note.textContent = "Groups of similar texts, by the features before any training. Open one to label its texts at once.";
+    const most = (words, pairs) => (pairs.length ? h("span", { class: "note" }, `${words} ${pairs.map(([name, n]) => `${say(name)} ${n}`).join(", ")}`) : null);
+    list.replaceChildren(...found.themes.map(({ size, words, labels, predictions, items }) => {
+      const body = h("div", {}), fill = (left) => body.replaceChildren(left.length ? this.tickForm(left, null, (chosen) => fill(left.filter((item) => !chosen.includes(item)))) : h("p", { class: "note" }, "All of these have labels."));
+      return h("details", { ontoggle: () => { if (!body.firstChild) fill(items); } }, h("summary", {}, h("b", { dir: "auto" }, words.join(", ") || "no common words"), " ", h("span", { class: "note" }, `${percent(size)} of the texts`), most("labels:", labels), most("predicted:", predictions)), body);
+    }));
+    list.querySelector("summary").focus();
   }
   async answerAll(ids, label, time) {  // one label for several texts, and one step for Undo
     const seconds = Math.round(time / 100) / 10;
@@ -1221,7 +1243,7 @@ class Labeling {
       query.focus();
     } });
     const all = h("input", { type: "checkbox", onchange: () => { for (const box of list.querySelectorAll("input")) box.checked = all.checked; check(); } });
-    const through = h("button", { type: "button", hidden: true, onclick: () => this.walk(kind, query.value.trim(), where()) });
+    const through = h("button", { type: "button", hidden: true, onclick: () => this.walk(kind, query.value.trim(), where(), ways()) });
     const check = () => {  // several rows of one class
       checked.clear();
       for (const [i, box] of list.querySelectorAll("input").entries()) if (box.checked) checked.add(kept.items[i].id);
@@ -1230,6 +1252,7 @@ class Labeling {
       change.textContent = `Change ${checked.size}`;
       all.checked = checked.size > 0 && checked.size === list.children.length;
     };
+    const how = choose("How", !search, [["", "Words"], ["regex", "Pattern"], ["meaning", "Meaning"]]), ways = () => (how.value ? { how: JSON.parse(how.value) } : {});
     const where = () => {
       const set = Object.entries(filters).filter(([, field]) => field.value);
       return set.length ? Object.fromEntries(set.map(([name, field]) => [name, JSON.parse(field.value)])) : null;
@@ -1237,14 +1260,15 @@ class Labeling {
     let wait = 0, turn = 0;
     const fill = async (start, n_items = 20) => {
       const mine = (turn += 1), text = query.value.trim(), asks = text || where() || !search;
-      const found = asks ? await this.ask(kind, { query: text, start, n_items, where: where() }) : { items: [], total: 0 };
+      if (how.value.includes("regex")) try { RegExp(text); } catch (error) { return void (note.textContent = error.message); }
+      const found = asks ? await this.query(kind, { query: text, start, n_items, where: where(), ...ways() }) : { items: [], total: 0 };
       if (mine !== turn || !list.isConnected) return;
-      if (!found) return void (note.textContent = "The list could not be read.");
+      if (found.error) return void (note.textContent = found.error);
       this.listed = kind;
       const row = (item) => h("li", {}, this.several || this.numeric ? null : h("input", { type: "checkbox", "aria-label": `Check: ${cut(brief(item.text), 40)}`, onchange: check }), this.entry(item, text).firstChild);
       list.replaceChildren(...(start ? list.children : []), ...found.items.map(row));
       const items = [...(start ? kept.items : []), ...found.items];
-      Object.assign(kept, { text: query.value, items, n: items.length, fields: Object.fromEntries(Object.entries(filters).map(([name, field]) => [name, field.value])) });
+      Object.assign(kept, { text: query.value, how: how.value, items, n: items.length, fields: Object.fromEntries(Object.entries(filters).map(([name, field]) => [name, field.value])) });
       more.hidden = items.length >= found.total;
       all.parentElement.hidden = this.several || this.numeric || !items.length;
       through.hidden = !items.length;
@@ -1258,8 +1282,9 @@ class Labeling {
       check();
     };
     list.addEventListener("scroll", () => { if (list.isConnected) kept.top = list.scrollTop; });
-    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, Object.values(filters)), note,
+    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, how, Object.values(filters), search && !this.numeric ? h("button", { type: "button", onclick: () => this.openThemes() }, "Themes") : null), note,
       h("div", { class: "bulk" }, h("label", { class: "line" }, all, "All"), into, change, through), list, more);
+    how.value = kept.how ?? "";
     for (const [name, field] of Object.entries(filters)) {
       field.value = kept.fields[name] ?? "";
       if (field.selectedIndex < 0) field.value = "";  // a class that is gone
