@@ -102,18 +102,23 @@ def find_themes(core, n_themes):
 
 
 def _find_words(texts, themes, n_themes):
-    """Return for each theme the words that most set its texts apart, by shares."""
+    """Return for each theme the words that most set its texts apart.
+
+    That is the share of its texts with the word less that of the others, weighted by
+    the inverse document frequency, so that common words come last in any language.
+    """
     counter = CountVectorizer(binary=True, min_df=2, token_pattern=r"\b[^\W\d_]{2,}\b")
     try:
         counts = counter.fit_transform(texts)
     except ValueError:  # no word occurs twice
         return [[]] * n_themes
     names, total, typical = counter.get_feature_names_out(), counts.sum(axis=0), []
+    rarity = np.log(len(themes) / np.asarray(total))[0]
     for theme in range(n_themes):
         inside = themes == theme
         own = np.asarray(counts[inside].sum(axis=0))
         other = np.asarray(total - own) / max(np.sum(~inside), 1)
-        gain = (own / inside.sum() - other)[0]
+        gain = (own / inside.sum() - other)[0] * rarity
         best = np.argsort(-gain, kind="stable")[:_N_WORDS]
         typical.append([str(names[j]) for j in best if gain[j] > 0])
     return typical

@@ -1107,7 +1107,7 @@ class Labeling {
     const boxes = () => [...list.querySelectorAll("input")], count = () => boxes().filter((box) => box.checked).length, name = () => (label === null ? into.value.trim() : say(label));
     const show = () => { save.textContent = `Save ${count()}${name() && ` as ${name()}`}`; save.disabled = !count() || !name(); };
     list.replaceChildren(...items.map((other) => h("li", {}, h("label", {}, h("input", { type: "checkbox", checked: true, onchange: show }), h("span", { dir: "auto" }, brief(other.text)),
-      other.probability === null ? null : h("span", { class: "note" }, percent(other.probability))))));
+      label === null || other.probability === null ? null : h("span", { class: "note" }, percent(other.probability))))));
     list.addEventListener("keydown", (event) => {
       const all = boxes(), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) moveTo(event, all[all.indexOf(event.target) + step]);
