@@ -16,8 +16,9 @@ def read_classes(path, known=()):
     """Return the classes of a file, dict of name to description and examples.
 
     A .json file holds a list of names, or an object of names to descriptions or to
-    objects with "description" and "examples". A table has the columns "name" and, if
-    there are any, "description". Any other file holds what `parse_classes` reads.
+    objects with "description", "examples" and "taken", examples for people. A table has
+    the columns "name" and, if there are any, "description". Any other file holds what
+    `parse_classes` reads.
     """
     path = Path(path).expanduser()
     try:
@@ -92,5 +93,6 @@ def dump_markdown(classes, title):
     parts = [f"# {title}"]
     for name, entry in classes.items():
         parts += [f"## {name}", entry["description"]]
-        parts += ["> " + x.replace("\n", "\n> ") for x in entry["examples"]]
+        examples = [*entry["examples"], *entry.get("taken", ())]
+        parts += ["> " + x.replace("\n", "\n> ") for x in examples]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -103,14 +103,11 @@ def _collect(session):
 
 def write_codebook(project, codebook):
     """Write a codebook next to the table of a project; return the path of the page."""
-    classes = {
-        name: {"description": x["description"], "examples": x["examples"] + x["taken"]}
-        for name, x in codebook.items()
-    }
     stem = project.output.name.removesuffix(f".labeled{project.output.suffix}")
     path = project.output.with_name(f"{stem}.codebook.md")
-    page = dump_markdown(classes, f"Codebook of {project.file_.name}")
-    for where, text in (path, page), (path.with_suffix(".json"), dump_classes(classes)):
+    page = dump_markdown(codebook, f"Codebook of {project.file_.name}")
+    other = path.with_suffix(".json"), dump_classes(codebook)
+    for where, text in (path, page), other:
         write = partial(write_atomic, data=text.encode("utf-8", "replace"))
         mode = find_mode(project.file_)
         message = write_output(project.folder_, LABELED, where, write, mode)

@@ -61,9 +61,8 @@ def read_entry(entry):
     if not isinstance(entry, Mapping):
         text, *examples = [entry] if isinstance(entry, str) else entry or [""]
         entry = {"description": text, "examples": examples}
-    examples = [str(text) for text in entry.get("examples") or ()]
-    text = str(entry.get("description") or "")
-    return {"description": text, "examples": examples, "taken": []}
+    lists = {x: list(map(str, entry.get(x) or ())) for x in ("examples", "taken")}
+    return {"description": str(entry.get("description") or ""), **lists}
 
 
 def list_texts(entry):

@@ -61,7 +61,10 @@ def test_a_codebook_is_written_and_begins_another_project(open_project, tmp_path
     assert page.startswith("# Codebook of t.csv\n\n## no fun\n\ntwo\nlines\n\n## like:")
     assert f"> {TEXTS[1]}\n" in page
     classes = read_classes(tmp_path / "t.codebook.json")
-    assert words(open_project(name="u.csv", classes=classes)) == before
+    codebook = project.session.codebook
+    again = open_project(name="u.csv", classes=classes)
+    assert again.session.codebook == codebook  # what was taken is for people there, too
+    assert words(again) == before
 
 
 def test_finish_writes_a_codebook_that_has_words(open_project, tmp_path):
