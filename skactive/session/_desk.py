@@ -10,21 +10,21 @@ from functools import partial
 from typing import Any
 
 from .._utils._containers import take_row
-from .._utils._labels import as_class, key_of, list_classes, predict_labels
+from .._utils._labels import as_class, key_of, list_classes, name_now, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ..stopping import AuditGoal
 from ._arguments import SHOWN, checked
+from ._commands import COMMANDS, assign_keys
 from ._doubts import Doubts
 from ._evidence import Quality
 from ._leases import Leases
 from ._lookup import explain, find_answered, find_of_class, find_similar, keep
-from ._machine import annotate_later, compare_suggestions
+from ._machine import annotate_later, compare_suggestions, name_predictions
 from ._state import describe_event
 
-KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
-_N_RECENT = 5  # answers that are shown with the next item
+_N_RECENT = 10  # answers that are shown with the next item
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
@@ -149,14 +149,15 @@ class Desk:
         -------
         state : dict
             The target, classes with their keys and counts, progress, the model, the
-            agreement with the suggestions that were shown, the estimate in one line,
-            the last answers with the prediction that was shown, and what `undo` would
-            undo.
+            agreement with the suggestions that were shown, and whether it "leads" that
+            with the predictions, the estimate in one line, the last answers with the
+            prediction that was shown, what `undo` would undo, and "commands": by name,
+            the keys of the page, those for more than nine classes, what is typed at the
+            prompt, and what the command does.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
         self._estimate_later(len(labels))
-        undo = state.last_undoable(who)
         return {
             "source": self._source,
             "annotator": who,
@@ -179,11 +180,12 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(self._core, labels),
+            "suggestions": compare_suggestions(self._core, labels, self._predicted),
             "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
-            "undo": undo and describe_event(undo),
+            "undo": describe_event(state.last_undoable(who)),
             "done": not self._core.queue.has_more(who),
+            "commands": COMMANDS,
         }
 
     def _who(self, annotator):
@@ -795,7 +797,7 @@ class Desk:
         return {
             "id": id,
             "label": answer and answer.label,
-            "predicted": self._predicted.get(id),
+            "predicted": name_now(self._predicted.get(id), self._state.renamed),
             "text": str(text if isinstance(text, str) else text[0])[:200],
         }
 
@@ -805,14 +807,13 @@ class Desk:
         renamed, about_all, described = self._state.renamed, self._descriptions, []
         labels_before = [renamed.get(name, name) for name in self._given]
         counts = Counter(map(key_of, [*list_classes(labels), *labels_before]))
-        digits = {str(x) for x in self.session.known_classes} & {*"0123456789"}
-        keys = (key for key in KEYS if key not in digits)
-        for label in self.session.known_classes:
+        keys = assign_keys(self.session.known_classes)
+        for label, key in zip(self.session.known_classes, keys, strict=True):
             entry = about_all.get(label, about_all.get(str(label), {}))
             described.append(
                 {
                     "name": label,
-                    "key": str(label) if str(label) in digits else next(keys, ""),
+                    "key": key,
                     "count": counts[key_of(label)],
                     "description": str(entry.get("description", "")),
                     "examples": [str(example) for example in entry.get("examples", ())],
@@ -830,7 +831,8 @@ class Desk:
                 n_known = len(self.session.known_classes)
                 if n_known < 2 or (seen is not None and len(seen) < 2):
                     learner = None  # a prediction would choose among one class
-            return predict_labels(learner, texts, names, self.target, n_top)
+            predicted = predict_labels(learner, texts, names, self.target, n_top)
+            return name_predictions(self._state, model.seq, *predicted)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)
             return predict_labels(None, texts, None, self.target)

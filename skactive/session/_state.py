@@ -322,7 +322,7 @@ class State:
     def machine_labels(self, name):
         """Return the labels by a machine with their present names, dict of id."""
         return {
-            id: self._rename(label, seq)
+            id: self.rename(label, seq)
             for id, (label, _, seq) in self.machines[name].items()
             if label is not None
         }
@@ -333,10 +333,10 @@ class State:
         for answers in list(self.machines.values()):
             label, score, seq = answers.get(id, (None, None, 0))
             if label is not None:
-                last = self._rename(label, seq), score
+                last = self.rename(label, seq), score
         return last
 
-    def _rename(self, label, seq):
+    def rename(self, label, seq):
         """Return a label of an event with the present names of its classes."""
         for rename in self._renames:
             if rename["seq"] > seq:
@@ -430,7 +430,7 @@ class State:
         """Return the answer to one item of an event, with the present names."""
         seconds, shown = event.get("seconds"), event.get("shown")
         return Answer(
-            self._rename(event["labels"][place], event["seq"]),
+            self.rename(event["labels"][place], event["seq"]),
             event.get("by"),
             event["t"],
             event["seq"],
@@ -523,7 +523,9 @@ def list_history(events, id):
 
 
 def describe_event(event):
-    """Return an event that can be undone, as the state shows it."""
+    """Return an event that can be undone, or None, as the state shows it."""
+    if event is None:
+        return None
     ids, labels = event.get("ids", ()), event.get("labels", ())
     return {
         "seq": event["seq"],
