@@ -11,14 +11,7 @@ from ..project import Project
 from ..session import Desk
 from ._address import find_page
 
-HELP = (
-    "key or name: answer   Enter: accept the prediction   s: skip   u: undo   f: flag\n"
-    "n TEXT: note   + NAME: add a class, or + NAME: DESCRIPTION   = : earlier answers\n"
-    "! : doubtful answers   % : random texts only, or no longer\n"
-    "? : classes and their shares   q: finish\n"
-    "A class whose name is a command is answered by its key."
-)
-
+OWN_KEY = "A class whose name is a command is answered by its key."
 SEVERAL = (
     "Several classes can apply: type keys or names with spaces or commas between them, "
     "or - if no class applies."
@@ -99,7 +92,7 @@ class _Prompt:
     def run(self):
         """Show items and record answers until the end of the input or `q`."""
         state = self._desk.state()
-        self._write(describe_keys(state["target"]))
+        self._write(describe_keys(state))
         self._show_classes(state)
         while True:
             if self._item is None and not self._show_next():
@@ -163,7 +156,7 @@ class _Prompt:
             self._item = None
         elif line == "?":
             state = self._desk.state()
-            self._write(describe_keys(state["target"]))
+            self._write(describe_keys(state))
             self._write("\n".join(list_classes(state, about=True)))
         else:
             self._answer(line)
@@ -186,9 +179,11 @@ class _Prompt:
 
     def _answer(self, line):
         item, state = self._item, self._desk.state()
-        if not line:
-            named = (item["prediction"], item["suggestion"])
-            label = next((name for name in named if name is not None), None)
+        if line in ("", "*"):
+            leads = (state["suggestions"] or {}).get("leads")
+            named = (item["prediction"], item["suggestion"])[:: -1 if leads else 1]
+            named = [name for name in named if name is not None]
+            label = dict(enumerate(named)).get(len(line))
             if label is None:
                 self._write("No class fits. ? lists the classes.")
         elif state["target"] == "regression":
@@ -243,10 +238,16 @@ def as_number(typed):
     return value if math.isfinite(value) else None
 
 
-def describe_keys(target):
-    """Return what can be typed at the prompt, for a target."""
-    more = {"multi-label": SEVERAL, "regression": NUMBER}.get(target)
-    return HELP if more is None else f"{HELP}\n{more}"
+def describe_keys(state):
+    """Return what can be typed at the prompt; some of it works later only."""
+    left_out = "answer" if state["target"] == "regression" else "number"
+    lines = [
+        f"{typed:11}  {words}"
+        for name, (_, _, typed, words) in state["commands"].items()
+        if typed and name != left_out
+    ]
+    more = {"multi-label": SEVERAL, "regression": NUMBER}.get(state["target"])
+    return "\n".join([*lines, OWN_KEY, *filter(None, [more])])
 
 
 def show_label(label):
@@ -274,7 +275,7 @@ def describe_state(state):
         parts.append(f"{state['n_skipped']} skipped")
     if (encoded := state["model"]["encoded"]) < 1:
         parts.append(f"features {encoded:.0%}")
-    if about := state["suggestions"]:
+    if (about := state["suggestions"]) and about["compared"]:
         parts.append(f"suggestions right: {about['agreed']} of {about['compared']}")
     if state["estimate"]:
         parts.append(state["estimate"])

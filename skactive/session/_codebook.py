@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from .._utils._labels import key_of, list_classes, predict_labels
+from ._commands import assign_keys
+from ._machine import name_predictions
 
-KEYS = "123456789abcdeghijklmoprtvwxyz"  # s, u, f, n and q are commands
 _KINDS = ("codebook", "describe", "add", "rename", "remove")
 
 
@@ -87,18 +88,16 @@ def describe_classes(core, labels, given, shares):
     names, state = core.known_classes(), core.state
     before = [state.renamed.get(name, name) for name in given]
     counts = Counter(map(key_of, [*list_classes(labels), *before]))
-    digits = {str(x) for x in names} & {*"0123456789"}
-    keys = (key for key in KEYS if key not in digits)
     entries = state.codebook.entries
     return [
         {
             "name": name,
-            "key": str(name) if str(name) in digits else next(keys, ""),
+            "key": key,
             "count": counts[key_of(name)],
             "share": shares.get(key_of(name)),
             **entries.get(name, EMPTY),
         }
-        for name in names
+        for name, key in zip(names, assign_keys(names), strict=True)
     ]
 
 
@@ -122,10 +121,5 @@ def predict_shown(core, texts, n_top):
         if len(core.known_classes()) < 2 or (seen is not None and len(seen) < 2):
             learner = None  # a prediction would choose among one class
     options = names, core.target, n_top
-    labels, scores, best = predict_labels(learner, texts, *options)
-
-    def rename(label):
-        return state.name_since(label, model.seq)
-
-    best = [[[rename(label), share] for label, share in top] for top in best]
-    return list(map(rename, labels)), scores, best
+    predicted = predict_labels(learner, texts, *options)
+    return name_predictions(state, model.seq, *predicted)

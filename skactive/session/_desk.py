@@ -14,6 +14,7 @@ from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._arguments import SHOWN, checked
 from ._codebook import describe_classes, predict_shown, record_given
+from ._commands import COMMANDS
 from ._doubts import Doubts
 from ._journal import describe_event
 from ._leases import Leases
@@ -149,17 +150,19 @@ class Desk:
         -------
         state : dict
             The target, classes with their keys and counts, progress, the model, the
-            agreement with the suggestions that were shown, the estimate in one line,
-            whether texts are drawn at random only (None if none is), the last answers
-            with the prediction that was shown, what `undo` would undo, the classes that
-            were "added", and "older", answers that one may fit.
+            agreement with the suggestions that were shown, and whether it "leads" that
+            with the predictions, the estimate in one line, whether texts are drawn at
+            random only (None if none is), the last answers with the prediction that was
+            shown, what `undo` would undo, the classes that were "added", "older",
+            answers that one may fit, and "commands": by name, the keys of the page,
+            those for more than nine classes, what is typed at the prompt, and what the
+            command does.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
         if self._quality.is_due(len(labels)):
             work = self._quality.compute, len(labels)
             self._in_background("estimate", *work, worker=self._slow_worker)
-        undo = state.last_undoable(who)
         return {
             "source": self._source,
             "annotator": who,
@@ -185,13 +188,14 @@ class Desk:
                 "encoded": models.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": compare_suggestions(self._core, labels),
+            "suggestions": compare_suggestions(self._core, labels, self._predicted),
             "estimate": self._quality.line(len(labels)),
             "recent": list_recent(self._core, who, self._predicted),
-            "undo": undo and describe_event(undo),
+            "undo": describe_event(state.last_undoable(who)),
             "added": list(find_added(state)),
             "older": describe_older(self._core, self._doubts),
             "done": not self._core.queue.has_more(who),
+            "commands": COMMANDS,
         }
 
     def _who(self, annotator):

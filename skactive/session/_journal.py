@@ -266,7 +266,9 @@ def list_history(events, id):
 
 
 def describe_event(event):
-    """Return an event that can be undone, as the state shows it."""
+    """Return an event that can be undone, or None, as the state shows it."""
+    if event is None:
+        return None
     ids, labels = event.get("ids", ()), event.get("labels", ())
     names = (event.get(x) for x in ("new", "added", "removed", "name"))
     return {

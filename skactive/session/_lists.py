@@ -4,7 +4,7 @@ from .._utils._containers import take_row
 from .._utils._labels import key_of, same_label
 from ._lookup import find_added, keep
 
-_N_RECENT = 5  # answers that are shown with the next item
+_N_RECENT = 10  # answers that are shown with the next item
 
 
 def keep_listed(core, doubts, ids, where):

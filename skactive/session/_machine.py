@@ -3,6 +3,7 @@
 import threading
 import time
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -208,9 +209,11 @@ def _read(core, id, label):
         return None
 
 
-def compare_suggestions(core, labels):
+def compare_suggestions(core, labels, predicted):
     """Return how often labels agree with machines, with a 95 % interval; or None.
 
+    "leads" says whether they agree more often than with `predicted`, the predictions
+    that were shown, by id. It is true if neither was compared.
     Items that are blind do not count: the numbers would tell what a machine said.
     """
     state = core.state
@@ -219,8 +222,27 @@ def compare_suggestions(core, labels):
     blind = zip(labels, core.queue.find_blind(labels), strict=True)
     pairs = [(labels[id], state.find_machine(id)[0]) for id, no in blind if not no]
     pairs = [pair for pair in pairs if pair[1] is not None]
-    if not pairs:
-        return None
-    agreed = sum(key_of(one) == key_of(other) for one, other in pairs)
-    low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
-    return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
+    known = [(id, said) for id, said in list(predicted.items()) if id in labels]
+    shown = [(labels[id], state.name_since(x, seq)) for id, (x, _, seq) in known]
+    right = [[key_of(x) == key_of(y) for x, y in both] for both in (pairs, shown)]
+    agreed, of_model = map(sum, right)
+    low, high = binomtest(agreed, len(pairs) or 1).proportion_ci(method="wilson")
+    leads = (agreed + 1) * (len(shown) + 2) >= (of_model + 1) * (len(pairs) + 2)
+    compared = {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
+    return compared | {"leads": leads}
+
+
+def name_predictions(state, seq, labels, scores, best):
+    """Return what `predict_labels` does, with the present names of the classes.
+
+    `seq` is the last event that the model knows. Classes merged since are added up.
+    """
+    labels = [state.name_since(label, seq) for label in labels]
+    for row, pairs in enumerate(best):
+        shares = Counter()
+        for name, p in pairs:
+            shares[state.name_since(name, seq)] += p or 0
+        best[row] = [[name, p] for name, p in shares.items()]
+        if scores[row] and labels[row] in [*shares]:  # one class
+            scores[row] = shares[labels[row]]
+    return labels, scores, best

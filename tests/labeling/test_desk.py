@@ -279,13 +279,47 @@ def test_training_that_fails_is_shown_and_labeling_goes_on(open_desk, monkeypatc
 def test_suggestions_are_shown_and_compared(open_desk):
     desk = open_desk(suggestions=dict.fromkeys(range(60), "yes"))
     assert desk.next("tab")[0]["suggestion"] == "yes"
-    assert desk.state()["suggestions"] is None
+    assert desk.state()["suggestions"]["compared"] == 0
     about = _label(desk, 20)["suggestions"]
     agreed = sum(label == "yes" for label in desk.session.labels.values())
     assert (about["compared"], about["agreed"]) == (20, agreed)
     # The interval holds the share, and is near that of Clopper and Pearson.
     exact = beta.ppf([0.025, 0.975], [agreed, agreed + 1], [21 - agreed, 20 - agreed])
     np.testing.assert_allclose([about["low"], about["high"]], exact, atol=0.05)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_what_was_right_more_often_leads(open_desk, share):
+    wrong = {"yes": "no", "no": "yes"}
+    truth = {id: _truth({"text": text}) for id, text in enumerate(TEXTS)}
+    said = {id: name if share else wrong[name] for id, name in truth.items()}
+    desk = open_desk(suggestions=said)
+    assert desk.state()["suggestions"]["leads"]  # before anything was compared
+    assert _label(desk, 3)["suggestions"]["leads"] == (share == 1)
+    desk.session.refit()
+    for id in _free(desk, 12):
+        assert desk.item(id)["prediction"]
+        desk.answer(id, wrong[desk.item(id)["prediction"]], "tab")
+    compared = desk.state()["suggestions"]
+    assert compared["agreed"] < compared["compared"]
+    rate = (compared["agreed"] + 1) / (compared["compared"] + 2)
+    predicted = desk._predicted
+    n_right = sum(desk.session.labels.get(x) == y for x, y in predicted.items())
+    n = sum(id in desk.session.labels for id in predicted)
+    assert n >= 12 > n_right
+    assert compared["leads"] == (rate >= (n_right + 1) / (n + 2))
+
+
+def test_a_class_that_was_renamed_has_its_new_name_in_the_last_answers(desk):
+    _label(desk, 6)
+    desk.session.refit()
+    (id,) = _free(desk, 1)
+    predicted = desk.item(id)["prediction"]
+    desk.answer(id, {"yes": "no", "no": "yes"}[predicted], "tab")
+    desk.rename_class(predicted, "perhaps")
+    assert desk.state()["recent"][0]["predicted"] == "perhaps"
+    assert {name for name, _ in desk.item(_free(desk, 1)[0])["top"]} >= {"perhaps"}
 
 
 def test_flags_and_notes(desk):
@@ -1014,14 +1048,14 @@ def test_the_last_answers_and_what_the_model_said_before(desk):
     item = next(item for item in desk.next("tab", n_queries=9) if item["prediction"])
     other = {"yes": "no", "no": "yes"}[item["prediction"]]
     recent = desk.answer(item["id"], other, "tab")["recent"]
-    assert len(recent) == 5
+    assert len(recent) == 10
     assert recent[0] == {
         "id": item["id"],
         "label": other,
         "predicted": item["prediction"],
         "text": item["text"],
     }
-    assert [entry["id"] for entry in recent[1:]] == others[:-5:-1]
+    assert [entry["id"] for entry in recent[1:]] == others[:-10:-1]
     # Later predictions know the answer; what was shown before it stays.
     desk.session.refit()
     desk.item(item["id"])

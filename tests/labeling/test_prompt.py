@@ -53,6 +53,33 @@ def test_a_name_that_begins_with_what_is_typed_comes_first(open_desk):
     assert "Several classes fit: ironic, iced, not ironic" in shown
 
 
+@pytest.mark.parametrize("leads", [False, True])
+def test_enter_accepts_the_better_source_and_a_star_the_other(open_desk, leads):
+    item = {"prediction": "yes", "suggestion": "no", "id": 3}
+    desk = open_desk(suggestions={0: "no"})
+    state, shown = desk.state(), []
+    desk.state = lambda annotator=None: (
+        state | {"suggestions": state["suggestions"] | {"leads": leads}}
+    )
+    prompt = _Prompt(desk, "prompt", input, shown.append)
+    for line, other in (("", leads), ("*", not leads)):
+        prompt._item = item
+        prompt._answer(line)
+        assert desk.session.labels[3] == ("no" if other else "yes")
+    prompt._item = item | {"prediction": None}
+    prompt._answer("*")
+    assert shown == ["No class fits. ? lists the classes."]
+
+
+def test_the_prompt_lists_the_commands_of_the_desk(open_desk):
+    desk = open_desk()
+    lines = _type(desk)[0].splitlines()
+    commands = desk.state()["commands"]
+    typed = {key for _, _, key, _ in commands.values()} - {"", "number"}
+    assert typed <= {line[:11].strip() for line in lines}
+    assert "s            skip" in lines
+
+
 def test_the_classes_are_shown_at_the_first_prompt(open_desk):
     names = [f"class {i}" for i in range(40)]
     shown = _type(open_desk(session={"classes": names}))

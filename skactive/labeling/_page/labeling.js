@@ -51,9 +51,8 @@ const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low
 const range = ([share, low, high]) => svg("svg", { viewBox: "0 0 300 22", "aria-hidden": "true" }, svg("rect", { class: "track", x: 0, y: 8, width: 300, height: 6, rx: 3 }),
   svg("rect", { class: "range", x: 300 * low, y: 6, width: Math.max(2, 300 * (high - low)), height: 10, rx: 5 }), svg("rect", { x: 300 * share - 2, y: 2, width: 4, height: 18, rx: 2 }));
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}.` : "");
-// Keys of the commands: letters, or other keys where letters search among many classes.
 const BLIND = "Drawn at random: you answer without help.";
-const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"], example: ["e", "*"] };
+const NAMED = { " ": "Space", ArrowRight: "→", ArrowLeft: "←", ArrowUp: "↑", Escape: "Esc", "=": "+" };  // keys, as the desk's list of commands has them
 const MOST_EXAMPLE = 1000;  // characters of a text that becomes an example
 const describeUndo = ({ event, label, name, n_items: n }, classes) => ({
   tell: n > 1 ? `${n} answers were taken back.` : `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
@@ -214,12 +213,12 @@ class Labeling {
       this.warn(reply.content?.error ?? `Error ${reply.status}.`);
       if (reply.status === 409) await this.refresh();
     } catch (error) {
-      if (error?.name === "TimeoutError") this.warn(explain(error));  // a slow reply
+      if (error?.name === "TimeoutError") this.warn(explain(error), "reply");  // a slow reply
       else this.setLost(true);
     }
     return undefined;
   }
-  setLost(lost) { this.lost = lost; this.showFault(); }
+  setLost(lost) { this.lost = lost; if (!lost) this.calm("reply"); this.showFault(); }
   async changed(version) {  // also after the connection came back
     if (this.ended) return this.options.restart();  // the same command goes on
     const returned = this.away;
@@ -249,7 +248,8 @@ class Labeling {
     const [shown] = this.queue;
     const again = fresh.find((item) => item.id === shown?.id);
     const stays = shown && (!replace || again);
-    if (again && (replace || (shown.prediction === null && again.prediction !== null))) {  // of the first model, or a new name
+    const known = new Set(this.state?.classes.map(({ name }) => encode(name))), renamed = shown?.top?.some(([name]) => !known.has(encode(name)));
+    if (again && (replace || renamed || (shown.prediction === null && again.prediction !== null))) {  // of the first model
       Object.assign(shown, again);
       if (!this.visiting) this.showItem(false);
     }
@@ -270,12 +270,19 @@ class Labeling {
   get many() { return !this.numeric && this.state.classes.length > MANY; }
   get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
   get item() { return this.visiting ?? this.queue[0] ?? null; }
+  get offers() {  // what a machine says, the source that was right more often first: Space takes it
+    const { prediction = null, suggestion = null } = this.item ?? {}, all = [["prediction", this.hidden ? null : prediction], ["suggestion", suggestion]];
+    return (this.state.suggestions?.leads ? all.reverse() : all).filter(([, label]) => label !== null);
+  }
+  keysOf(name) { return this.state.commands[name][this.many ? 1 : 0].split(" "); }
+  offerKey(source) { return this.keysOf(["accept", "other"][this.offers.findIndex(([name]) => name === source)])[0].replace(/^[a-z]$/, (key) => key.toUpperCase()); }
 
   // What a person does ---------------------------------------------------------------
   async put(method, args, item, text) {  // an answer or a skip; then the next text
     if (this.busy || !item || performance.now() < this.guard) return;
     this.busy = true;
     this.turn += 1;
+    this.calm("answer");
     const slow = setTimeout(() => this.root.classList.add("saving"), 300);
     const seconds = Math.round((performance.now() - this.since) / 100) / 10;
     const way = item !== this.visiting || (this.walking && !this.reviewing) ? undefined : this.series?.way;
@@ -337,6 +344,7 @@ class Labeling {
     this.showItem();
   }
   stored(entry, content) {
+    this.calm("reply");
     if (["answer", "answer_all", "skip"].includes(entry.method)) this.setState(content, !this.busy);
     else if (this.item?.id === content.id) { Object.assign(this.item, content); this.showItem(false); }
   }
@@ -344,12 +352,15 @@ class Labeling {
     this.wasRefused = entry.method === "answer" && entry.args.id === this.sent?.id;
     this.warn(`Not stored: ${error}`);
   }
-  accept() {
+  accept(place = 0) {
     if (this.several && this.selected.size) return this.showChosen("Press Enter to save what is checked, or Esc to clear it.");
-    const { prediction = null, suggestion = null } = this.item ?? {};
-    if (!this.hidden && prediction !== null) this.answer(prediction);
-    else if (suggestion !== null) this.answer(suggestion);
-    else this.announce("There is no prediction to accept.");
+    const [source, label] = this.offers[place] ?? [];
+    if (!source) return this.announce(place ? "There is no second one to accept." : "There is no prediction to accept.");
+    if (this.busy || performance.now() < this.guard) return;
+    this.answer(label);
+    if (memory.get("space") || place) return;  // elsewhere, Space skips
+    memory.set("space", "known");
+    this.warn(`Space accepted the ${source}. ${this.keysOf("skip")[0].toUpperCase()} skips a text, and Backspace undoes.`, "answer");
   }
   async undo() {
     if (this.busy) return;
@@ -372,8 +383,8 @@ class Labeling {
     if (item !== undefined) this.announce(describeUndo(last, this.state.classes));
     this.refill();
   }
-  async mark(method, args, message) {
-    if (this.item && await this.outbox.add({ method, args: { id: this.item.id, ...args, annotator: this.annotator } })) this.announce(message);
+  async mark(method, args, message, { item } = this) {
+    if (item && await this.outbox.add({ method, args: { id: item.id, ...args, annotator: this.annotator } })) this.announce(message);
   }
   visit(item, series = null) {
     this.opener = this.ui.text;  // keys are for the text
@@ -385,6 +396,7 @@ class Labeling {
   leave() { this.series = this.visiting = null; this.showItem(); }
 
   onKey(event) {
+    if (event.key === "Escape" && this.dialog.open && !this.dialog.matches(":modal")) return this.dialog.close();
     if (this.dialog.open || this.ended || !this.state || this.starting || event.defaultPrevented) return;
     const { target } = event, { key: raw, code } = event;
     const field = target.matches?.("input, textarea, select, [contenteditable]");
@@ -403,14 +415,12 @@ class Labeling {
     if ((key === " " || key === "Enter") && !saves && target.matches?.("button")) return;  // it is pressed
     if (this.numeric && /^[-+.,0-9]$/.test(key)) return this.ui.number.focus();  // which gets the key
     const entry = this.many ? this.matches["123456789".indexOf(key)] : this.state.classes.find((entry) => entry.key && entry.key === key);
-    const named = Object.keys(KEYS).find((name) => KEYS[name][this.many ? 1 : 0] === (key === "=" ? "+" : key));
-    const does = { skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), why: () => this.openWhy(), alike: !this.numeric && (() => this.openAlike()), example: !this.numeric && (() => this.takeExample()) };
-    const command = {
-      " ": () => this.accept(), ArrowRight: does.skip, ArrowLeft: does.undo,
-      ArrowUp: !this.ui.text.scrollTop && !this.ui.recent.hidden && (() => this.ui.recent.lastElementChild.firstChild.focus()),
-      "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => (this.selected.size && !this.series ? this.uncheck() : this.visiting && this.leave()),
-      Enter: this.reviewing && !this.several ? () => this.keep() : this.several || this.numeric ? () => this.submit() : this.walking && (() => this.skip()),
-    }[key] || (named && does[named]) || (entry && (() => this.choose(entry.name)));
+    const does = { accept: () => this.accept(), other: () => this.accept(1), skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), example: !this.numeric && (() => this.takeExample()), why: () => this.openWhy(),
+      alike: !this.numeric && (() => this.openAlike()), find: !this.numeric && (() => this.openFilter()), help: () => this.openHelp(),
+      recent: !this.ui.text.scrollTop && this.ui.recent.checkVisibility() && (() => this.ui.recent.lastElementChild.firstChild.focus()),
+      back: () => (this.selected.size && !this.series ? this.uncheck() : this.visiting && this.leave()),
+      save: this.reviewing && !this.several ? () => this.keep() : this.several || this.numeric ? () => this.submit() : this.walking && (() => this.skip()) };
+    const command = does[Object.keys(does).find((name) => this.keysOf(name).includes(NAMED[key] ?? key))] || (entry && (() => this.choose(entry.name)));
     if (!command && this.many && /^[\p{L}\p{N}]$/u.test(raw)) return this.openFilter();  // which gets the key
     if (!command) return;
     event.preventDefault();
@@ -483,7 +493,8 @@ class Labeling {
       const button = old.get(id) ?? h("button", { type: "button", role: this.several ? "checkbox" : "radio", onclick: () => this.choose(entry.name) });
       const p = likely.get(id), given = item !== null && item.label !== null && encode(item.label) === id;
       const checked = this.several ? this.selected.has(id) : given, predicted = expected.has(id);
-      const key = this.many ? "123456789"[i] ?? "" : entry.key, look = encode([entry, p, checked, predicted, key]);
+      const key = this.many ? "123456789"[i] ?? "" : entry.key, accepts = predicted && !this.several && !this.many ? this.offerKey("prediction") : null;
+      const look = encode([entry, p, checked, predicted, key, accepts]);
       if (button.look !== look) {
         button.look = look;
         button.title = entry.description;
@@ -494,15 +505,15 @@ class Labeling {
         if (key) button.setAttribute("aria-keyshortcuts", key);
         else button.removeAttribute("aria-keyshortcuts");
         button.replaceChildren(
-          key ? kbd(key) : h("span", {}), h("span", { class: "name", dir: "auto" }, breakable(entry.name)),
-          h("span", { class: "share" }, p >= 0.005 ? h("span", {}, h("span", { class: "sr" }, "predicted "), percent(p)) : null, predicted && !this.several && !this.many ? kbd("Space") : null));
+          key ? kbd(key) : "", h("span", { class: "name", dir: "auto", title: [say(entry.name), entry.description].filter(Boolean).join(": ") }, breakable(entry.name)),
+          p >= 0.005 || accepts ? h("span", { class: "share" }, p >= 0.005 ? h("span", {}, h("span", { class: "sr" }, "predicted "), percent(p)) : null, accepts ? kbd(accepts) : null) : "");
       }
       button.tabIndex = i ? -1 : 0;
       button.classList.toggle("first", i === 0 && this.filterText.trim() !== "");
       return [id, button];
     }));
     const nodes = [...this.buttons.values()];
-    if (this.many && !this.filterText) [MANY, Math.max(MANY, this.ranked.size) + 1].forEach((place, i) => { if (i === 0 || this.ranked.size > MANY) nodes.splice(place, 0, this.rules[i]); });
+    if (this.many && !this.filterText) nodes.splice(MANY, 0, this.rule);
     if (nodes.length !== classes.children.length || nodes.some((node, i) => node !== classes.children[i])) classes.replaceChildren(...nodes);
     this.ui.nomatch.hidden = shown.length > 0 || !this.filterText;
   }
@@ -556,11 +567,11 @@ class Labeling {
     ui.ending = h("section", { class: "ending", "aria-label": "Result", hidden: true });
     ui.guess = h("div", { class: "guess" });
     this.buildStart();
-    ui.filter = h("input", { type: "search", class: "filter", placeholder: "Type to find a class; Enter takes the first  ( / )", "aria-label": "Find a class",
+    ui.filter = h("input", { type: "search", class: "filter", placeholder: "Type to find a class", "aria-label": "Find a class",
       autocomplete: "off", spellcheck: "false", oninput: () => { this.filterText = ui.filter.value; this.showClasses(); this.announce(plural(this.buttons.size, "class").replace("classs", "classes")); } });
     ui.classes = h("div", { class: "classes", role: "radiogroup", "aria-label": "Classes" });
-    this.rules = [0, 1].map(() => h("hr", { class: "rule", "aria-hidden": "true" }));
-    ui.nomatch = h("p", { class: "note", hidden: true }, "No class matches.");
+    this.rule = h("hr", { class: "rule", "aria-hidden": "true" });
+    ui.nomatch = h("p", { class: "note nomatch", hidden: true }, "No class matches.");
     ui.number = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
     ui.field = h("label", { class: "number" }, "Number", ui.number);
     ui.chosen = h("span", { class: "chosen", dir: "auto" });
@@ -577,18 +588,27 @@ class Labeling {
     ui.show = h("input", { type: "checkbox", onchange: () => this.setHidden(!ui.show.checked) });
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
-    this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
-    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, ui.older, ui.recent, ui.mode, ui.card, h("div", { class: "alerts" }, ui.fault, ui.warning),
-      ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions);
-    this.root.classList.remove("ended", "starting", "many", "menu-open", "saving");
+    ui.size = button("Text size", () => this.setSize({ 100: 125, 125: 150 }[this.size] ?? 100), null, { class: "link" });
+    this.dialog = h("dialog", { onclose: () => { this.root.classList.remove("beside"); this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
+    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, h("div", { class: "reading" }, h("div", { class: "alerts" }, ui.fault, ui.warning, ui.older), h("div", { class: "strip" }, ui.recent), ui.mode, ui.card),
+      h("div", { class: "answering" }, h("div", { class: "aid" }, ui.guess, ui.filter), ui.classes, ui.nomatch, ui.save, ui.actions, this.dialog));
+    this.root.classList.remove("ended", "starting", "many", "menu-open", "saving", "beside");
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
     if (!page) this.root.dataset.lmSuppressShortcuts = "true";  // those of JupyterLab
     this.root.replaceChildren(
       h(page ? "header" : "div", { class: "top" }, ui.source, ui.row, ui.menu, ui.nav), h("div", { class: "body" }, this.main, page ? ui.guide : null),
-      h(page ? "footer" : "div", { class: "foot" }, ui.estimate, h("label", {}, ui.show, " Show predictions"), ui.theme, ui.annotator, ui.facts), ui.status, this.dialog);
+      h(page ? "footer" : "div", { class: "foot" }, ui.estimate, h("label", {}, ui.show, " Show predictions"), ui.theme, ui.annotator, ui.size, ui.facts), ui.status);
     this.setGuide(memory.get("guide") !== "closed", false);
     this.setHidden(this.hidden);
+    this.setSize(Number(memory.get("size")) || 100);
+  }
+  setSize(size) {  // of the text, in percent
+    this.size = size;
+    if (size === 100) memory.remove("size");
+    else memory.set("size", size);
+    this.root.style.setProperty("--larger", size / 100);
+    this.ui.size.textContent = `Text size: ${size} %`;
   }
   setMenu(open) {  // on a phone
     this.root.classList.toggle("menu-open", open);
@@ -620,9 +640,11 @@ class Labeling {
     this.ui.status.textContent = text;
     if (text) this.forget = setTimeout(() => this.announce(""), 5000);
   }
-  warn(message) {
+  calm(event) { if (this.ui.warning.until === event) this.ui.warning.hidden = true; }
+  warn(message, until = "") {  // the next "reply" or "answer"
     if (this.ended) return;
     const { warning } = this.ui;
+    warning.until = until;
     warning.hidden = false;
     warning.replaceChildren(message, " ", h("button", { type: "button", class: "link", onclick: () => { warning.hidden = true; this.ui.text.focus(); } }, "Close"));
   }
@@ -644,11 +666,12 @@ class Labeling {
     ui.bar.hidden = wanted === null;
     fill(ui.bar, done / (wanted || 1));
     ui.progress.textContent = wanted === null ? plural(done, "label") : `${done} of ${wanted}${done >= wanted ? ": goal reached" : ""}`;
-    ui.estimate.textContent = state.estimate;
+    ui.estimate.textContent = ui.estimate.title = state.estimate;
     const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
-    ui.facts.textContent = [
+    ui.facts.textContent = ui.facts.title = [
+      model.error && `training failed: ${model.error}`,
       model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.adapted ? `, tuned on ${model.adapted}` : ""}${model.training ? ", training …" : ""}` : model.training ? "a model is trained …" : null,
-      model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null, model.error && `training failed: ${model.error}`,
+      model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null,
       state.random_only ? "random texts only" : null, state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
     if (this.options.page) document.title = `${wanted === null ? done : `${done}/${wanted}`} ${state.source || "Labeling"}`;
@@ -675,7 +698,8 @@ class Labeling {
       this.since = performance.now();
       if (this.filterText || this.filtering) this.clearFilter();
       const texts = item === null ? [] : Array.isArray(item.text) ? item.text : [item.text];
-      ui.text.replaceChildren(...texts.map((text) => h("p", { dir: "auto" }, unread(text, item.read ?? null))));
+      const whole = texts.length === 1 && item.read ? Array.from(texts[0]).length : 0;
+      ui.text.replaceChildren(...whole > item?.read ? [h("p", { class: "note cut" }, `The model reads the first ${item.read.toLocaleString("en")} of ${plural(whole, "character")}.`)] : [], ...texts.map((text) => h("p", { dir: "auto" }, unread(text, item.read ?? null))));
       const columns = Object.entries(item?.columns ?? {});
       ui.columns.hidden = !columns.length;
       ui.columns.replaceChildren(...columns.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, /^https?:\/\/\S+$/.test(value) ? h("a", { href: value, target: "_blank", rel: "noreferrer" }, value) : value))));
@@ -688,14 +712,13 @@ class Labeling {
     ui.mode.hidden = !this.visiting;
     this.showOlder();
     if (this.visiting) this.showMode(item);
-    const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
-      key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, this.numeric ? short(label) : say(label)), extra);
-    const predicted = item && !this.hidden && item.prediction !== null, suggested = item && item.suggestion !== null;
+    const accept = (name, label, extra, source) => h("button", { type: "button", title: this.tell(label), onclick: () => { this.answer(label); ui.text.focus(); } },
+      kbd(this.offerKey(source)), `${name} `, h("b", { dir: "auto" }, this.tell(label)), extra);
     const onButton = !this.several && !this.numeric;  // the class's own button shows the prediction
-    ui.guess.replaceChildren(...[
-      predicted && !onButton ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
-      suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
-      !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? BLIND : "No prediction yet.") : null].filter(Boolean));
+    const offered = { prediction: () => !onButton && accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, "prediction"),
+      suggestion: () => accept("Suggestion:", item.suggestion, "", "suggestion") };
+    const none = h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? BLIND : "No prediction yet.");
+    ui.guess.replaceChildren(...this.offers.length ? this.offers.map(([source]) => offered[source]()).filter(Boolean) : [none]);
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
     ui.note.title = item?.note ?? "";
@@ -872,15 +895,20 @@ class Labeling {
 
   // Dialogs --------------------------------------------------------------------------
   open(title, ...content) {
-    const { activeElement } = document;  // what the mouse pressed must not get the next Space
+    const { activeElement } = document, beside = content.at(-1) === true && content.pop();  // what the mouse pressed must not get the next Space
     if (!this.dialog.open) this.opener = activeElement?.matches(":focus-visible") ? activeElement : this.ui.text;
     const close = h("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
     this.dialog.setAttribute("aria-label", title);
     this.dialog.replaceChildren(h("div", { class: "title" }, h("h2", {}, title), close), ...content.filter(Boolean));
     this.relist = null;
-    if (!this.dialog.open) this.dialog.showModal();
+    this.root.classList.toggle("beside", beside);
+    if (!this.dialog.matches(":modal")) {
+      this.dialog.removeAttribute("open");  // of another kind
+      this.dialog[beside ? "show" : "showModal"]();
+    }
     this.dialog.querySelector("[autofocus]")?.focus();
   }
+  openBeside(title, ...content) { this.open(title, ...content, true); }  // in place of the answers: the text stays in sight
   form(label, value, action, submit, field = h("input", { type: "text", autocomplete: "off", autofocus: true })) {
     if (value !== null) field.value = value;
     const fails = failure();
@@ -896,8 +924,8 @@ class Labeling {
   openNote() {
     const { item } = this;
     if (!item) return;
-    const field = h("textarea", { rows: "4", autofocus: true });
-    this.open("Note", this.form("A note on this text (Ctrl+Enter saves)", item.note, (text) => { this.mark("note", { text }, text.trim() ? "The note was saved." : "The note was removed."); }, "Save", field));
+    const field = h("textarea", { rows: "3", autofocus: true });
+    this.openBeside("Note", this.form("A note on this text (Ctrl+Enter saves)", item.note, (text) => { this.mark("note", { text }, text.trim() ? "The note was saved." : "The note was removed.", { item }); }, "Save", field));
   }
   openName() {
     const save = async (name) => {
@@ -909,15 +937,12 @@ class Labeling {
     this.open("Annotator", this.form("Your name; it is stored with every answer", this.annotator ?? this.state.annotator ?? "", save, "Save"));
   }
   openHelp() {
-    const digits = this.many ? "the likely classes, or those that were found" : "the key next to each class", key = (name) => KEYS[name][this.many ? 1 : 0].toUpperCase();
-    const answer = [
-      ...(this.numeric ? [["0 – 9", "type the number"]] : [[this.many ? "1 – 9" : digits, `${this.several ? "check or uncheck" : "answer with"} ${this.many ? digits : "the class"}`]]),
-      ...(this.many ? [["letters", "find a class by its name; Enter takes the first"]] : []),
-      ...(this.several ? [["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]] : this.numeric ? [["Enter", "save the number"]] : [])];
-    const keys = [...answer, ["Space", "accept the prediction or the suggestion"], [this.many ? "→" : "S or →", "skip"], [this.many ? "← or Ctrl+Z" : "U, ← or Ctrl+Z", "undo"],
-      [key("flag"), "flag"], [key("note"), "note"], [key("why"), "why: words and labeled texts behind the prediction"], ...(this.numeric ? [] : [[key("alike"), "label similar texts at once"], [key("example"), "make the text, or what is selected of it, an example of its class"]]),
-      ...(this.many || this.numeric ? [] : [["/", "find a class by its name; Enter takes the first"]]), ["Enter", "in “Check”: keep the answer"], ["↑", "earlier answers; Enter opens one"], ["Esc", "back from an earlier text"], ["?", "this help"]];
-    this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    const { state } = this, offers = this.offers.length, explains = state.model.n_labels > 0 && this.item !== null && !this.item.blind;
+    const works = { answer: !this.numeric, number: this.numeric, find: !this.numeric, save: this.several || this.numeric || this.reviewing, accept: offers > 0, other: offers > 1, undo: state.undo !== null,
+      why: explains, example: !this.numeric, alike: explains && !this.numeric, recent: state.recent.length > 0, back: this.visiting !== null || this.selected.size > 0 };  // now
+    const keys = Object.entries(state.commands).filter(([name]) => this.keysOf(name)[0] && (works[name] ?? true))
+      .map(([name, words]) => [(name === "answer" && !this.many ? state.classes.map(({ key }) => key) : this.keysOf(name)).map((key) => key.replace(/^[a-z]$/, (letter) => letter.toUpperCase())), words[3]]);
+    this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([all, what]) => [h("dt", {}, all.map((key) => h("kbd", {}, key))), h("dd", {}, what)])),
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
   waiting() {  // what nobody has looked at, in words
@@ -979,12 +1004,13 @@ class Labeling {
       kinds.map(([value, words], i) => h("label", {}, h("input", { type: "radio", name: "kind", value, checked: i === 0 }), words)));
     ui.goal = h("input", { type: "text", inputmode: "numeric", value: "200", autocomplete: "off" });
     ui.start = this.form("Which classes? Separate them by commas, or write one per line.", "", () => this.begin(), "Start",
-      h("textarea", { rows: "6", spellcheck: "false", oninput: show, onkeydown: (event) => this.onStartKey(event) }));
+      h("textarea", { rows: "4", spellcheck: "false", oninput: show, onkeydown: (event) => this.onStartKey(event) }));
     const [label, fails, button] = ui.start.children;
     label.append(h("span", { class: "note asked" }, "A description after the name is read by people and by the model: “refund: wants the money back”."));
     ui.goals = h("label", { class: "goal" }, "Labels to reach", ui.goal);
     ui.samples = h("div", { class: "samples" });
-    ui.start.replaceChildren(h("h2", {}, "What do you want to find out?"), ui.samples, ui.kinds, label, ui.names, ui.goals, fails, button);
+    button.append(" ", kbd("Ctrl+Enter"));
+    ui.start.replaceChildren(h("h2", {}, "What do you want to find out?"), ui.samples, ui.kinds, label, ui.names, fails, h("div", { class: "go" }, ui.goals, button));
     ui.start.classList.add("start");
     ui.start.hidden = true;
     ui.start.refresh = show;
@@ -1009,7 +1035,7 @@ class Labeling {
   openClasses() {
     const root = h("div", {}), show = () => this.listClasses(root), form = this.addForm(show);
     show();
-    this.open("Classes", root, form);
+    this.openBeside("Classes", root, form);
     form.querySelector("input").focus();
     this.relist = show;
   }
@@ -1074,9 +1100,9 @@ class Labeling {
       h("button", { type: "button", class: "link", onclick: () => { this.leave(); ui.text.focus(); } }, "Back ", kbd("Esc")));
   }
   showKeys() {
-    const { ui, many } = this, count = this.state.n_doubtful;
-    for (const [name, keys] of Object.entries(KEYS)) {
-      const key = keys[many ? 1 : 0];
+    const { ui } = this, count = this.state.n_doubtful;
+    for (const name of ["skip", "undo", "flag", "note", "why", "alike"]) {
+      const [key] = this.keysOf(name);
       ui[name].firstChild.textContent = key;
       ui[name].setAttribute("aria-keyshortcuts", { "→": "ArrowRight", "←": "ArrowLeft" }[key] ?? key.toUpperCase());
     }
@@ -1154,6 +1180,7 @@ class Labeling {
     const found = await this.query("explain", { id: item.id });
     if (!note.isConnected) return;
     if (!found.items) return void (note.textContent = found.error);
+    if (!item.held_out) { Object.assign(item, { prediction: found.prediction, probability: found.probability, top: found.top }); this.showItem(false); }  // of the newest model, here and there
     const texts = [item.text].flat(), most = Math.max(...found.words.map(([, , , fall]) => Math.abs(fall)), 0), some = this.numeric ? 0 : 0.01;
     const level = (fall) => (Math.abs(fall) < Math.max(some, most / 5) ? "" : fall < 0 ? "against" : fall > most / 2 ? "strong" : "weak");
     const letters = texts.map((text) => Array.from(text)), word = ([part, from, to]) => letters[part].slice(from, to).join("");  // Python counts characters
