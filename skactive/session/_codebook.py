@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from .._utils._labels import key_of, list_classes, predict_labels
 from ._commands import assign_keys
-from ._machine import name_predictions
 
 _KINDS = ("codebook", "describe", "add", "rename", "remove")
 
@@ -122,4 +121,20 @@ def predict_shown(core, texts, n_top):
             learner = None  # a prediction would choose among one class
     options = names, core.target, n_top
     predicted = predict_labels(learner, texts, *options)
-    return name_predictions(state, model.seq, *predicted)
+    return _name_predictions(state, model.seq, *predicted)
+
+
+def _name_predictions(state, seq, labels, scores, best):
+    """Return what `predict_labels` does, with the present names of the classes.
+
+    `seq` is the last event that the model knows. Classes merged since are added up.
+    """
+    labels = [state.name_since(label, seq) for label in labels]
+    for row, pairs in enumerate(best):
+        shares = Counter()
+        for name, p in pairs:
+            shares[state.name_since(name, seq)] += p or 0
+        best[row] = [[name, p] for name, p in shares.items()]
+        if scores[row] and labels[row] in [*shares]:  # one class
+            scores[row] = shares[labels[row]]
+    return labels, scores, best

@@ -20,7 +20,7 @@ COMMANDS = {
     "check": ("", "", "!", "doubtful answers"),
     "random": ("", "", "%", "random texts only, or no longer"),
     "back": ("Esc", "Esc", "", "back from an earlier text; remove all check marks"),
-    "add": ("", "", "+ NAME: WORDS", "add a class"),
+    "add": ("", "", "+ NAME", "add a class, or + NAME: DESCRIPTION"),
     "help": ("?", "?", "?", "help"),
     "finish": ("", "", "q", "finish"),
 }

@@ -120,7 +120,7 @@ class Desk:
         self._leases = Leases(self._state, core.queue)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
-        self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
+        self._slow = ThreadPoolExecutor(1, initializer=lower_priority)
         # The list is for people who look at it: it comes before training and estimates.
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._error: Any = None, None  # a message, and the model when it came
@@ -160,9 +160,8 @@ class Desk:
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
-        if self._quality.is_due(len(labels)):
-            work = self._quality.compute, len(labels)
-            self._in_background("estimate", *work, worker=self._slow_worker)
+        if self._quality.is_due(n := len(labels)):
+            self._in_background("estimate", self._quality.compute, n, worker=self._slow)
         return {
             "source": self._source,
             "annotator": who,
@@ -943,7 +942,7 @@ class Desk:
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
         self._stop.set()
-        for worker in (self._worker, self._slow_worker, self._list_worker):
+        for worker in (self._worker, self._slow, self._list_worker):
             worker.shutdown(cancel_futures=True)
 
     def __enter__(self):

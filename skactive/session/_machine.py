@@ -3,7 +3,6 @@
 import threading
 import time
 import warnings
-from collections import Counter
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -230,19 +229,3 @@ def compare_suggestions(core, labels, predicted):
     leads = (agreed + 1) * (len(shown) + 2) >= (of_model + 1) * (len(pairs) + 2)
     compared = {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
     return compared | {"leads": leads}
-
-
-def name_predictions(state, seq, labels, scores, best):
-    """Return what `predict_labels` does, with the present names of the classes.
-
-    `seq` is the last event that the model knows. Classes merged since are added up.
-    """
-    labels = [state.name_since(label, seq) for label in labels]
-    for row, pairs in enumerate(best):
-        shares = Counter()
-        for name, p in pairs:
-            shares[state.name_since(name, seq)] += p or 0
-        best[row] = [[name, p] for name, p in shares.items()]
-        if scores[row] and labels[row] in [*shares]:  # one class
-            scores[row] = shares[labels[row]]
-    return labels, scores, best
