@@ -736,6 +736,7 @@ def test_the_texts_of_an_explanation_are_not_kept(open_desk, tiny_bert, tmp_path
     desk.session.refit()
     (id,) = _free(desk, 1)
     desk.item(id)
+    wait(desk._jobs.values())  # which can compute features as well
 
     def stored():
         return {x: x.stat().st_size for x in (tmp_path / "features").rglob("*")}
