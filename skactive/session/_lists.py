@@ -14,6 +14,9 @@ class Lists:
     """The part of a `Desk` that is about answers that were given."""
 
     _lock: Any
+    _core: Any
+    _who: Any
+    _shown: Any
     _state: Any
     _doubts: Any
     _items: Any
@@ -162,7 +165,7 @@ class Lists:
         new = [x for x in ids if x not in same or (is_review and same[x] != way)]
         if new:
             shown = [self._shown.get(x) for x in pool.find_looks(pool.positions(new))]
-            options = {"seconds": seconds, "way": way, "allows_new": False}
+            options: _Json = {"seconds": seconds, "way": way, "allows_new": False}
             options |= {"unasked": True, "shown": shown if any(shown) else None}
             with self._core.recording() as answers:
                 answers.tell(new, [label] * len(new), who, **options)
