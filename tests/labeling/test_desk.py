@@ -409,7 +409,10 @@ def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
 ):
     _check(doubtful)
     go_on = threading.Event()
-    monkeypatch.setattr(_doubts, "find_doubtful", lambda core: go_on.wait(60) and [])
+    nothing = [], {}
+    monkeypatch.setattr(
+        _doubts, "find_doubtful", lambda core: go_on.wait(60) and nothing
+    )
     doubtful.answer(41, "yes", "tab")
     doubtful.session.refit()
     page = doubtful.check()

@@ -108,6 +108,21 @@ def test_old_answers_after_a_new_class_are_corrected_by_one_key_each(open_page, 
     assert page.desk.session.labels[last["id"]] == "Business"
 
 
+def test_likely_ones_are_changed_in_the_list(open_page):
+    page, old = _open_with_a_new_class(open_page)
+    wrong = [id for id in old if _truth(TEXTS[id]) == "Sci/Tech"]
+    page.until(lambda: page.text(".older"))
+    page.open("History")
+    page.until(lambda: len(page.all(".entry")) == 20)
+    page.all("select[aria-label=Fits]")[0].send_keys("May")
+    page.until(lambda: len(page.all(".entry")) == len(wrong))
+    page.all(".bulk input")[0].send_keys(" ")
+    page.all(".bulk select")[0].send_keys("Sci")
+    page.until(lambda: page.all(".bulk .primary:not([disabled])"))
+    page.all(".bulk .primary")[0].send_keys(Keys.ENTER)
+    page.until(lambda: {page.desk.session.labels[id] for id in wrong} == {"Sci/Tech"})
+
+
 def test_before_a_model_knows_the_class_all_older_answers_are_offered(open_page):
     page = open_page(TEXTS, session={"classes": OLD})
     _answer(page.desk, range(40, 50), OLD)

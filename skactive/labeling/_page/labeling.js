@@ -1262,7 +1262,8 @@ class Labeling {
     const names = this.state.classes.map(({ name }) => [name, say(name)]), added = this.state.classes.filter(({ name }) => this.state.added.includes(name));
     const only = choose("Which", false, [["", "All texts"], ["flag", "Flagged"], ["note", "With a note"], search ? ["unlabeled", "Not labeled"] : ["skipped", "Skipped"], ...(this.state.n_doubtful ? [["doubtful", "Doubtful"]] : [])]);
     const before = choose("When", !added.length, [["", "Any time"], ...added.map(({ name }) => [name, `Before ${say(name)}`])]);
-    const filters = { label: choose("Class", this.numeric, [["", "Every class"], ...names]), by: choose("Annotator", !kept.people, [["", "Everybody"], ...(kept.people ?? [])]), only, before };
+    const likely = choose("Fits", search || !added.length, [["", "Any prediction"], ...added.map(({ name }) => [name, `May be ${say(name)}`])]);
+    const filters = { label: choose("Class", this.numeric, [["", "Every class"], ...names]), by: choose("Annotator", !kept.people, [["", "Everybody"], ...(kept.people ?? [])]), only, before, likely };
     const into = choose("Change to", true, [["", "Choose a class"], ...names], () => check()), change = h("button", { type: "button", class: "primary", hidden: true, onclick: async () => {
       await this.answerAll([...checked], JSON.parse(into.value), performance.now() - since);
       await fill(0);
