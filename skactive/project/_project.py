@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from csv import QUOTE_MINIMAL
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -315,11 +315,14 @@ class Project(ProjectSettings):
         if kind != self.target:
             chosen["separator"] = JOIN if kind == "multi-label" else None
             chosen["regression"] = kind == "regression"
-        named = {name: text or None for name, text in classes.items()}
-        project = self._replace(classes=named or None, **chosen)
+        pairs = classes.items()
+        names = {name: words or None for name, words in pairs} or None
+        project = self._replace(classes=names, **chosen)
         # Before a session begins: what is refused here can be chosen again.
-        described = {x: {"description": str(y)} for x, y in classes.items()}
-        project._make_machine(described)
+        entries = [
+            (x, y if isinstance(y, dict) else {"description": y}) for x, y in pairs
+        ]
+        project._make_machine(dict(entries))
         project.open()
         write_record(project.folder_, {CHOSEN: chosen})
         return project
@@ -397,9 +400,7 @@ class Project(ProjectSettings):
             check_words=self._check_words,
             given=self.given.values(),
             columns=self.find_columns,
-            forecast=lambda pace: self._trainer.forecast(
-                self.session, self.given, pace
-            ),
+            forecast=partial(self._trainer.forecast, self.session, self.given),
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)

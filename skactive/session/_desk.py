@@ -556,8 +556,8 @@ class Desk:
         TypeError
             Without features that need no training.
         """
-        found = self._list_worker.submit(find_themes, self._core, n_themes).result()
-        return {"themes": [theme | {"items": self._items(ids)} for theme, ids in found]}
+        pairs = self._list_worker.submit(find_themes, self._core, n_themes).result()
+        return {"themes": [theme | {"items": self._items(ids)} for theme, ids in pairs]}
 
     @checked
     def explain(self, id: Any) -> _Json:

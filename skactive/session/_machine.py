@@ -221,8 +221,8 @@ def compare_suggestions(core, labels, predicted):
     blind = zip(labels, core.queue.find_blind(labels), strict=True)
     pairs = [(labels[id], state.find_machine(id)[0]) for id, no in blind if not no]
     pairs = [pair for pair in pairs if pair[1] is not None]
-    known = [(id, said) for id, said in list(predicted.items()) if id in labels]
-    shown = [(labels[id], state.name_since(x, seq)) for id, (x, _, seq) in known]
+    labeled = [(id, said) for id, said in list(predicted.items()) if id in labels]
+    shown = [(labels[id], state.name_since(x, seq)) for id, (x, _, seq) in labeled]
     right = [[key_of(x) == key_of(y) for x, y in both] for both in (pairs, shown)]
     agreed, of_model = map(sum, right)
     low, high = binomtest(agreed, len(pairs) or 1).proportion_ci(method="wilson")
