@@ -73,3 +73,9 @@ def as_given(classes, known):
             f"{known[0]!r}; got {brief(classes)}."
         )
     return typed
+
+
+def as_entries(classes):
+    """Return the descriptions of classes, texts or dicts, as dicts."""
+    is_dict = {name: isinstance(entry, dict) for name, entry in classes.items()}
+    return {x: y if is_dict[x] else {"description": y} for x, y in classes.items()}

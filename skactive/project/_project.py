@@ -20,7 +20,7 @@ from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
 from ..annotators import ColumnAnnotator
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
-from ._classes import add_classes, as_given, find_classes, teach
+from ._classes import add_classes, as_entries, as_given, find_classes, teach
 from ._ending import SAVING, Progress, describe_model, finish
 from ._model import Trainer
 from ._record import (
@@ -315,14 +315,10 @@ class Project(ProjectSettings):
         if kind != self.target:
             chosen["separator"] = JOIN if kind == "multi-label" else None
             chosen["regression"] = kind == "regression"
-        pairs = classes.items()
-        names = {name: words or None for name, words in pairs} or None
+        names = {name: words or None for name, words in classes.items()} or None
         project = self._replace(classes=names, **chosen)
         # Before a session begins: what is refused here can be chosen again.
-        entries = [
-            (x, y if isinstance(y, dict) else {"description": y}) for x, y in pairs
-        ]
-        project._make_machine(dict(entries))
+        project._make_machine(as_entries(classes))
         project.open()
         write_record(project.folder_, {CHOSEN: chosen})
         return project
