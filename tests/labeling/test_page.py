@@ -701,7 +701,8 @@ def test_help_shows_keys_and_classes(open_page):
     page.press("?")
     page.until(lambda: "a good film" in page.text("dialog"))
     assert "what a joy" in page.text("dialog")
-    first = ["12", "/", "S→", "F", "N", "?"]  # nothing is to be accepted, or undone
+    # Nothing is to be accepted, or undone.
+    first = ["12", "/", "S→", "F", "N", "E", "?"]
     assert _read_keys(page) == first
     page.press("1", Keys.ESCAPE)
     page.until(lambda: not page.all("dialog[open]"))
@@ -713,8 +714,8 @@ def test_help_shows_keys_and_classes(open_page):
         page.go("1")
     page.press("?")
     page.until(lambda: page.text("dialog"))
-    more = ["Space", "S→", "U←BackspaceCtrl+Z", "F", "N", "W", "A", "↑", "?"]
-    assert _read_keys(page) == ["12", "/", *more]
+    more = ["Space", "S→", "U←BackspaceCtrl+Z", "F", "N", "E", "W", "A"]
+    assert _read_keys(page) == ["12", "/", *more, "↑", "?"]
 
 
 def _read_keys(page):

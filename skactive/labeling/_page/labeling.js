@@ -1310,7 +1310,7 @@ class Labeling {
       check();
     };
     list.addEventListener("scroll", () => { if (list.isConnected) kept.top = list.scrollTop; });
-    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, how, Object.values(filters), search && !this.numeric ? h("button", { type: "button", onclick: () => this.openThemes() }, "Themes") : null), note,
+    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, Object.values(filters), how, search && !this.numeric ? h("button", { type: "button", onclick: () => this.openThemes() }, "Themes") : null), note,
       h("div", { class: "bulk" }, h("label", { class: "line" }, all, "All"), into, change, through), list, more);
     how.value = kept.how ?? "";
     for (const [name, field] of Object.entries(filters)) {
