@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive.annotators import ColumnAnnotator
-from skactive.labeling._calls import call
+from skactive.labeling._calls import METHODS, call
 from skactive.labeling._prompt import describe_item, describe_state
 
 N = 20
@@ -44,8 +44,12 @@ LEARNER = ActiveLearner(
 )
 
 
+CALLED = set()
+
+
 def read(desk, method, **arguments):
     """Return what a call of the page returns, without times."""
+    CALLED.add(method)
 
     def strip(content):
         if isinstance(content, list):
@@ -93,6 +97,7 @@ def label(desk, blind):
     for number in range(4):
         seen.append(read(desk, "draw", random_only=number == 1))
         items = desk.next("tab")
+        seen.append(read(desk, "next", client="tab"))
         wait(desk._jobs.values())  # what is asked for meanwhile has a number as well
         for item in items:
             id = item["id"]
@@ -110,6 +115,16 @@ def label(desk, blind):
     read(desk, "add_class", name="maybe")
     ids = [json.dumps(id) for id in range(0, len(TEXTS), 7)]
     seen.append(read(desk, "answer_all", ids=ids, label="maybe", client="tab"))
+    read(desk, "add_class", name="empty")
+    seen.append(read(desk, "remove_class", name="empty"))
+    for id in (fresh[0] for fresh in (np.flatnonzero(blind), np.flatnonzero(~blind))):
+        one = {"id": json.dumps(int(id))}
+        seen.append(read(desk, "flag", **one))
+        seen.append(read(desk, "note", text="a note", **one))
+        seen.append(read(desk, "skip", client="tab", **one))
+        undo = desk.state()["undo"]
+        seen.append(read(desk, "undo", seq=undo["seq"], client="tab"))
+    read(desk, "release", client="tab")
     desk.session.refit()
     seen.append(read_everything(desk))
     hidden = [id for id in np.flatnonzero(blind).tolist() if id < N]
@@ -158,5 +173,6 @@ def test_nothing_that_can_be_read_depends_on_a_machine_where_it_is_blind(
         session.close()
         shutil.rmtree(session.folder)
     assert said[0] != said[1]
+    assert {*METHODS} == CALLED  # a new call is read here as well
     for before, after in zip(*found, strict=True):
         assert before == after
