@@ -272,7 +272,8 @@ def test_suggestions_are_shown_and_not_taken(label, columns, tmp_path):
     columns["llm"] = ["bad"] * N_ROWS
     write_columns(tmp_path / "s.csv", columns)
     options = ["--suggest", "llm"]
-    _, shown = label(*[_answer] * 6, file=tmp_path / "s.csv", options=options)
+    # The first ten are blind.
+    _, shown = label(*[_answer] * 14, file=tmp_path / "s.csv", options=options)
     assert any("suggestion: bad" in line for line in shown)
     assert any("suggestions right: " in line for line in shown)
     out = read_columns(tmp_path / "s.labeled.csv")

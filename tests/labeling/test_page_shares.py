@@ -77,6 +77,7 @@ def test_shares_narrow_and_the_switch_draws_at_random(open_page, axe):
     assert {*answer(page, 30)} <= page.desk.session._core.state.audited.keys()
     estimate(page, 50)
     page.open("Quality")
+    page.until(lambda: len(boxes(page)) == 2)
     page.until(lambda: boxes(page)[:, 1].max() < before)
 
 
