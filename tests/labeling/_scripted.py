@@ -74,6 +74,8 @@ class ScriptedDesk:
                     "count": said.count(name),
                     "description": f"what is about {name}",
                     "examples": [],
+                    "taken": [],
+                    "share": None,
                 }
                 for i, name in enumerate(self.names)
                 if self.target != "regression"
@@ -94,6 +96,9 @@ class ScriptedDesk:
                 "error": None,
             },
             "suggestions": None,
+            "random_only": None,
+            "added": [],
+            "older": None,
             "estimate": "",
             "recent": [self._describe(i) for i in range(len(self.answers))][:-11:-1],
             "undo": {"seq": self.seq, "event": "tell", "label": said[-1]}
