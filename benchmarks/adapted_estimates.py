@@ -122,7 +122,7 @@ def show(records):
 def main():
     """Run the benchmark."""
     warnings.simplefilter("ignore")
-    defaults = {"out": Path("adapted-estimates"), "sets": estimates.SETS}
+    defaults = {"out": Path("benchmark-features/estimates"), "sets": estimates.SETS}
     args = parse(__doc__, **defaults)
     args.out.mkdir(exist_ok=True, parents=True)
     path = args.out / f"adapted_estimates{'_smoke' * args.smoke}.jsonl"

@@ -29,6 +29,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.datasets import open_pool
+from skactive.session._themes import find_texts
 
 N_MORE = 1_000  # texts that are added
 
@@ -85,7 +86,7 @@ def measure_seconds(folder, n, kind):
         batch = clock("ask for another batch", session.ask)
         clock("tell 100 labels", label, session, batch)
         clock("undo", session.undo)
-        clock("search", session._core.state.pool.search, "no such text")
+        clock("search", find_texts, session._core, "no such text", "words")
     with open_session("open it again", pool[:n]) as session:
         clock(f"add {N_MORE} texts", session.add, pool[n:])
     open_session("open it after that", pool).close()
