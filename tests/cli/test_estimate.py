@@ -232,7 +232,8 @@ def test_what_is_for_shares_is_refused_for_numbers(table, capsys, options):
     assert not Path("shares.csv").exists()
 
 
-def test_a_prediction_that_looks_like_a_label_is_said(capsys):
+def test_a_prediction_that_looks_like_a_label_is_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     pairs = [("yes", "Yes"), ("no", "no")] * 45
     rows = [f"t{i},{x},{y}" for i, (x, y) in enumerate(pairs)]
     Path("y.csv").write_text("\n".join(["text,label,llm", *rows]))
