@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.datasets import open_pool
-from skactive.session._themes import find_texts
+from skactive.session._lookup import find_texts
 
 N_MORE = 1_000  # texts that are added
 

@@ -77,5 +77,7 @@ def as_given(classes, known):
 
 def as_entries(classes):
     """Return the descriptions of classes, texts or dicts, as dicts."""
-    is_dict = {name: isinstance(entry, dict) for name, entry in classes.items()}
-    return {x: y if is_dict[x] else {"description": y} for x, y in classes.items()}
+    return {
+        name: entry if isinstance(entry, dict) else {"description": entry}
+        for name, entry in classes.items()
+    }

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, TypeVar, cast
 
 from .._utils._sklearn import check_bool, check_count, check_option
-from ._lookup import FILTERS
+from ._lists import FILTERS
 
 SHOWN = ("none", "prediction", "suggestion")  # of a machine, the most counts
 WAYS = ("bulk", "more", "review")  # how an answer came about; None for the usual way

@@ -18,11 +18,11 @@ from ._commands import COMMANDS
 from ._doubts import Doubts
 from ._journal import describe_event
 from ._leases import Leases
-from ._lists import describe_older, keep_listed, list_recent, record_answers
-from ._lookup import explain, find_added, find_answered, find_of_class, find_similar
+from ._lists import describe_added, keep_listed, list_recent, record_answers
+from ._lookup import explain, find_of_class, find_similar, find_texts
 from ._machine import annotate_later, compare_suggestions
 from ._quality import Quality
-from ._themes import find_texts, find_themes
+from ._themes import find_themes
 
 _ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
@@ -60,9 +60,10 @@ class Desk:
         Labels from before the session. They are counted with the answers of each class.
     columns : callable, default=None
         Called with the id of an item; returns a dict of name to str to show with it.
-    forecast : callable
+    forecast : callable, default=None
         Called with the seconds for each label in which an encoder learned, or None;
-        returns about how many minutes the end takes, None if that is unknown.
+        returns about how many minutes the end takes, None if that is unknown. Without
+        it, the minutes are unknown.
 
     Notes
     -----
@@ -103,7 +104,7 @@ class Desk:
         check_words: Callable[[str, str], Any] | None = None,
         given: Iterable[Any] = (),
         columns: Callable[[Any], dict[str, str]] | None = None,
-        forecast: Callable[[Any], float | None] = lambda pace: None,
+        forecast: Callable[[Any], float | None] | None = None,
     ) -> None:
         self.session = session
         self._core = core = session._core
@@ -113,7 +114,8 @@ class Desk:
         record_given(core, descriptions or {})
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
-        self._columns, self._forecast = columns or (lambda id: {}), forecast
+        self._columns = columns or (lambda id: {})
+        self._forecast = forecast or (lambda pace: None)
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
         self._shown: dict[int, str] = {}  # what of a machine was shown, by the look
         self._reader = ReadCounter(self._models.estimator)
@@ -191,8 +193,7 @@ class Desk:
             "estimate": self._quality.line(len(labels)),
             "recent": list_recent(self._core, who, self._predicted),
             "undo": describe_event(state.last_undoable(who)),
-            "added": list(find_added(state)),
-            "older": describe_older(self._core, self._doubts),
+            **describe_added(self._core, self._doubts),
             "done": not self._core.queue.has_more(who),
             "commands": COMMANDS,
         }
@@ -427,8 +428,7 @@ class Desk:
 
     def _page(self, ids, start, n_items, only_ids, where, query=""):
         """Return a part of a list of items."""
-        ids = keep_listed(self._core, self._doubts, ids, where)
-        ids = find_answered(self._state, ids, query)
+        ids = keep_listed(self._core, self._doubts, ids, where, query)
         if only_ids:
             return {"total": len(ids), "items": [{"id": id} for id in ids]}
         return {"total": len(ids), "items": self._items(ids[start : start + n_items])}

@@ -16,7 +16,7 @@ from ..estimation import (
 )
 from ..semi_supervised import SelfTraining
 from ._evidence import hold_out
-from ._lookup import find_added
+from ._lists import find_added
 
 _MOST_DOUBTS = 100
 _QUICK, _CERTAIN = 0.5, 0.9  # seconds of an answer, probability of a prediction

@@ -1,13 +1,67 @@
 """Lists of what was answered: found by a filter, looked through, changed at once."""
 
 from .._utils._containers import take_row
-from .._utils._labels import key_of, same_label
-from ._lookup import find_added, keep
+from .._utils._labels import key_of, list_classes, same_label
+from ._pool import fold
 
+FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
 _N_RECENT = 10  # answers that are shown with the next item
 
 
-def keep_listed(core, doubts, ids, where):
+def _keep(state, ids, label=None, by=None, only=None, before=None):
+    """Return the ids of items with a class, an annotator and a property of FILTERS.
+
+    Their answers are older than the class `before`, if it was added.
+    """
+    answers, tests = state.answers, []
+    if label is not None:
+        wanted = key_of(label)
+        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
+    if by is not None:
+        tests.append(lambda a: by in [one.annotator for one in a.given])
+    if before is not None:
+        since = find_added(state).get(before, 0)
+        tests.append(lambda a: a.seq < since)
+    if tests:
+        ids = [id for id in ids if id in answers]
+        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
+    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
+    if only == "unlabeled":
+        return [id for id in ids if id not in answers]
+    return [id for id in ids if only is None or id in having[only]]
+
+
+def find_added(state):
+    """Return the classes that were added, dict of name to the number of the event.
+
+    A new name counts as the class that had the old one; a class that was merged with
+    another one is gone.
+    """
+    added = {}
+    for event in state.undoable:
+        if event["event"] == "add":
+            added[event["added"]] = event["seq"]
+        elif event["event"] == "rename" and event["old"] in added:
+            since = added.pop(event["old"])
+            if event["new"] not in (event["was"] or ()):
+                added.setdefault(event["new"], since)
+    return added
+
+
+def _find_answered(state, ids, query):
+    """Return the ids whose text or label contains a string, in any case."""
+    if not query:
+        return ids
+    wanted, labels = query.casefold(), state.labels()
+    texts = state.pool.texts(state.pool.positions(ids))
+    return [
+        id
+        for id, text in zip(ids, texts, strict=True)
+        if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
+    ]
+
+
+def keep_listed(core, doubts, ids, where, query):
     """Return the ids of a list that meet the conditions of `Desk.history`, in order."""
     where = {"only": None, "before": None, "likely": None, **(where or {})}
     only, before, likely = map(where.pop, ("only", "before", "likely"))
@@ -16,21 +70,29 @@ def keep_listed(core, doubts, ids, where):
         if only == "doubtful":
             only, order = None, [id for id, *_ in doubts.list_rows()]
         since = before if likely is None else likely
-        ids = keep(core.state, ids, only=only, before=since, **where)
+        ids = _keep(core.state, ids, only=only, before=since, **where)
         if likely is not None and (both := doubts.find_likely(ids, likely)):
             order = [*both[0], *both[1]]
         members = {*ids}
-        return ids if order is None else [id for id in order if id in members]
+        ids = ids if order is None else [id for id in order if id in members]
+    return _find_answered(core.state, ids, query)
 
 
-def describe_older(core, doubts):
-    """Return how many answers are older than a class that was added, or None.
+def describe_added(core, doubts):
+    """Return the classes that were "added", and what is "older" than one, or None.
 
-    It is the newest class that is predicted for some of them, or that no model knows
-    yet. "label" is the one class that these have, None for several.
+    That is the newest class that is predicted for some older answers, or that no model
+    knows yet. "label" is the one class that these have, None for several.
     """
+    with core.lock:
+        added = find_added(core.state)
+        return {"added": list(added), "older": _describe_older(core, doubts, added)}
+
+
+def _describe_older(core, doubts, added):
+    """Return what is "older" than one of the added classes; see `describe_added`."""
     answers, classes = core.state.answers, core.known_classes()
-    for name, since in reversed(find_added(core.state).items()):
+    for name, since in reversed(added.items()):
         ids, label = [id for id in answers if answers[id].seq < since], None
         both = doubts.find_likely(ids, name) if name in classes else ([], [])
         likely, blind = both or ([], [])

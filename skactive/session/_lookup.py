@@ -1,4 +1,4 @@
-"""What people look for: items of a list, similar texts, and why a model predicts."""
+"""What people look for: texts of a query, similar ones, and why a model predicts."""
 
 import re
 from copy import copy
@@ -7,70 +7,62 @@ from dataclasses import replace
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import normalize
 
 from .._utils._containers import take_row, take_rows
-from .._utils._labels import key_of, list_classes, marginals, predict_labels
+from .._utils._labels import key_of, marginals, predict_labels
 from .._utils._pipelines import computes_features, split_estimator
 from ._background import fit_front
 from ._pool import fold
 
-FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
-_MOST_TEXTS = 20_000  # at random, that are searched for texts of a class
+_MOST_TEXTS = 20_000  # at random, that are searched for a class or by meaning
+_MOST_FOUND = 200  # by meaning
 _MOST_WORDS = 60  # that are left out in turn
 _N_NEIGHBORS = 3
 
 
-def keep(state, ids, label=None, by=None, only=None, before=None):
-    """Return the ids of items with a class, an annotator and a property of FILTERS.
-
-    Their answers are older than the class `before`, if it was added.
-    """
-    answers, tests = state.answers, []
-    if label is not None:
-        wanted = key_of(label)
-        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
-    if by is not None:
-        tests.append(lambda a: by in [one.annotator for one in a.given])
-    if before is not None:
-        since = find_added(state).get(before, 0)
-        tests.append(lambda a: a.seq < since)
-    if tests:
-        ids = [id for id in ids if id in answers]
-        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
-    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
-    if only == "unlabeled":
-        return [id for id in ids if id not in answers]
-    return [id for id in ids if only is None or id in having[only]]
+def find_texts(core, query, how):
+    """Return the ids of the texts that a query finds; see `Desk.search`."""
+    if how == "meaning":
+        return _find_by_meaning(core, query)
+    pool, wanted = core.state.pool, query
+    wanted = wanted if how == "regex" else re.escape(wanted.casefold())
+    try:
+        find, ids = re.compile(wanted, re.IGNORECASE).search, []
+    except re.error as exc:
+        raise ValueError(
+            f"'query' must be a regular expression, got {wanted!r}: {exc}. "
+            "Put a backslash before a character that stands for itself."
+        ) from None
+    for rows, texts in pool.batches() if pool.kind is not None else ():
+        pairs = zip(rows, texts, strict=True)
+        ids += [pool.ids[row] for row, text in pairs if find(fold(text))]
+    return ids
 
 
-def find_added(state):
-    """Return the classes that were added, dict of name to the number of the event.
-
-    A new name counts as the class that had the old one; a class that was merged with
-    another one is gone.
-    """
-    added = {}
-    for event in state.undoable:
-        if event["event"] == "add":
-            added[event["added"]] = event["seq"]
-        elif event["event"] == "rename" and event["old"] in added:
-            since = added.pop(event["old"])
-            if event["new"] not in (event["was"] or ()):
-                added.setdefault(event["new"], since)
-    return added
+def _find_by_meaning(core, phrase):
+    """Return the ids of the texts most similar to a phrase, by frozen features."""
+    rows = find_read(core)[:_MOST_TEXTS]
+    features = find_features(core, take_rows(core.state.pool.X, rows))
+    cosines = cosine_similarity(find_features(core, [phrase]), features)[0]
+    best = np.argsort(-cosines, kind="stable")[:_MOST_FOUND]
+    return [core.state.pool.ids[row] for row in rows[best].tolist()]
 
 
-def find_answered(state, ids, query):
-    """Return the ids whose text or label contains a string, in any case."""
-    if not query:
-        return ids
-    wanted, labels = query.casefold(), state.labels()
-    texts = state.pool.texts(state.pool.positions(ids))
-    return [
-        id
-        for id, text in zip(ids, texts, strict=True)
-        if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
-    ]
+def find_read(core):
+    """Return the positions (m,) of the texts that have features, in random order."""
+    ready, rows = core.models.find_ready(), core.queue.draws.order
+    return rows if ready is None else rows[ready[rows]]
+
+
+def find_features(core, X):
+    """Return unit features (n, d) that no label has changed."""
+    estimator = core.models.estimator
+    if not computes_features(estimator):
+        raise TypeError(
+            "the model has no features that need no training. Look for texts by words."
+        )
+    return normalize(fit_front(estimator, core.state.pool.X).transform(X))
 
 
 def find_similar(core, id, n):

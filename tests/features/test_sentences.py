@@ -20,10 +20,10 @@ from ..conftest import TEXTS, save_encoder
 WORDS = [text for text in TEXTS if text]  # one token at least beside the special ones
 
 
-def dense(out, activation):
+def dense(out, activation, width=16):
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return Dense(16, out, activation_function=activation)
+        return Dense(width, out, activation_function=activation)
 
 
 @pytest.fixture(scope="module")

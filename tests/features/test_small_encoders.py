@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import Dense, Normalize
+from sentence_transformers.models import Normalize
 
 from skactive import make_text_classifier
 
 from ..bert._helpers import uncached
 from ..conftest import TEXTS
-from .test_sentences import save_sentences
+from .test_sentences import dense, save_sentences
 
 WORDS = [text for text in TEXTS if text]
 SMALL = {"hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536}
@@ -21,20 +21,13 @@ QUERY = {"query": "Represent this sentence for searching relevant passages: "}
 PROMPTS = {"prompts": QUERY | {"document": ""}}
 
 
-def widen():
-    """Return the dense layer of mdbr-leaf-mt: 384 to 1,024, without activation."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return Dense(384, 1024, activation_function=torch.nn.Identity())
-
-
 # Name: architecture, sizes, pooling, modules after it, settings.
 ENCODERS = {
     "mdbr-leaf-mt": (
         "Bert",
         SMALL | {"num_hidden_layers": 6},
         "mean",
-        (widen(), Normalize()),
+        (dense(1024, torch.nn.Identity(), 384), Normalize()),
         PROMPTS,
     ),
     "gte-small": ("Bert", DEEP, "mean", (Normalize(),), {}),

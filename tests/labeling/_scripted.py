@@ -12,7 +12,7 @@ LINES = (
     "waiting, a bus came, but it was full, so that most of the people had to walk.",
     "I have tried to activate the new card three times, and each time the page said "
     "that the service was not available. The telephone line plays music for twenty "
-    "minutes and then ends the call. What else can I do? My old card ends tomorrow.",
+    "minutes and then ends the call. What else can I do? My old card expires tomorrow.",
 )
 LONG = "A long report about the water in the houses by the river. " * 60
 

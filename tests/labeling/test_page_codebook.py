@@ -6,7 +6,7 @@ from selenium.webdriver.common.keys import Keys
 from skactive.labeling._server import PAGE
 
 from .._tables._helpers import CODEBOOKS
-from ._helpers import find_violations
+from ._helpers import find_violations, train
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ABOUT = {"yes": {"description": "a good film", "examples": ["what a joy", "superb"]}}
@@ -163,7 +163,8 @@ getSelection().setBaseAndExtent(node, 4, node, 7);
     page.driver.execute_script(code)
     page.press("e")
     page.go("1")
-    page.until(lambda: classes(page)[0]["taken"] == ["two"])
+    page.until(lambda: classes(page)[0]["taken"])
+    assert classes(page)[0]["taken"] == ["two"]
 
 
 def test_new_classes_have_the_syntax_of_the_first_screen(open_wide):
@@ -196,12 +197,7 @@ def test_new_classes_have_the_syntax_of_the_first_screen(open_wide):
 
 def test_a_renamed_class_keeps_its_share(open_wide):
     page = open_wide()
-    for id in range(40, 52):
-        text = page.desk.item(id)["text"]
-        page.desk.answer(id, "yes" if "good" in text else "no", "other")
-    page.desk.session.refit()
-    page.driver.refresh()
-    page.wait()
+    train(page)
     name = page.text(".predicted .name")
     share = page.text(".predicted .share span")
     edit(page, name)

@@ -12,7 +12,7 @@ from skactive.labeling._start import StartDesk
 from skactive.project import Project
 
 from .._tables._helpers import write_columns
-from ._helpers import TOKEN, Page, find_violations
+from ._helpers import TOKEN, Page, find_violations, train
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ABOUT = {"yes": {"description": "a good film", "examples": ["what a joy"]}}
@@ -55,15 +55,6 @@ return [scrollWidth - innerWidth, scrollHeight - innerHeight];
     return page.driver.execute_script(code)
 
 
-def _train(page):
-    for id in range(40, 52):
-        text = page.desk.item(id)["text"]
-        page.desk.answer(id, "yes" if "good" in text else "no", "other")
-    page.desk.session.refit()
-    page.driver.refresh()
-    page.wait()
-
-
 # Layout -------------------------------------------------------------------------------
 
 SIZES = [(1300, 900), (390, 844), (2560, 1440)]
@@ -96,7 +87,7 @@ def test_the_text_grows_and_the_answers_stay_at_the_bottom(
 def test_the_class_that_is_predicted_has_the_tint(open_page):
     page = open_page()
     assert not page.all(".predicted")
-    _train(page)
+    train(page)
     text = page.item
     (button,) = page.all(".predicted")
     name = "yes" if "good" in text else "no"
@@ -226,7 +217,7 @@ def test_the_last_answers_are_corrected_by_click_and_by_arrows(open_page):
 
 def test_where_the_model_said_something_else(open_page):
     page = open_page()
-    _train(page)
+    train(page)
     name = page.text(".predicted .name")
     page.go(" ")
     page.until(lambda: _strip(page)[-1].startswith(name))

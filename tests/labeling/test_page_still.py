@@ -207,7 +207,7 @@ def test_three_or_four_classes_are_in_sight_at_a_zoom_of_200_percent(show):
         assert max(bottoms) <= SIZES["zoom"][1]
 
 
-# What else is with the text -----------------------------------------------------------
+# Notes, classes and columns -----------------------------------------------------------
 
 
 def _bottom(page, selector, side="bottom"):
@@ -331,6 +331,7 @@ def test_a_warning_of_a_slow_reply_goes_with_the_next_reply(show):
     page.driver.execute_script("AbortSignal.timeout = window.kept")
     page.go("1")
     page.until(lambda: not page.text(".warning"))
+    assert [label for _, label in page.desk.answers] == [THREE[0]]
 
 
 # Keys ---------------------------------------------------------------------------------
@@ -341,7 +342,8 @@ def test_backspace_undoes(show):
     text = page.item
     _answer(page)
     page.press(Keys.BACKSPACE)
-    page.until(lambda: page.item == text and page.desk.answers == [])
+    page.until(lambda: page.item == text)
+    assert page.desk.answers == []
 
 
 def test_space_is_explained_once_to_those_who_expect_it_to_skip(show):

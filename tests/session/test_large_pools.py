@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner, LabelingSession
 from skactive.datasets import open_pool
 from skactive.session import _pool
+from skactive.session._lookup import find_texts
 from skactive.session._pool import Ids, Pool
-from skactive.session._themes import find_texts
 
 
 class Lookup(TransformerMixin, BaseEstimator):
