@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.session import Desk
+from skactive.session import Desk, _lists
 
 WORDS = {
     "business": "market money shares",
@@ -183,3 +183,12 @@ def test_many_answers_are_all_or_none(open_desk):
     assert desk.state()["seq"] == seq
     with pytest.raises(ValueError, match="'where' must be a dict with keys of"):
         desk.history(where={"after": "sports"})
+
+
+def test_old_answers_are_counted_while_nobody_answers(grown, monkeypatch):
+    held = []
+    monkeypatch.setattr(
+        _lists, "_describe_older", lambda core, *_: held.append(core.lock._is_owned())
+    )
+    grown.state()
+    assert held == [True]
