@@ -533,11 +533,12 @@ def test_what_the_audit_can_draw_is_shown_without_help(open_desk):
     queue, answers = desk.session._core.queue, desk.session._core.state.answers
     reserved = {*np.flatnonzero(queue.draws.reserved).tolist()}
     assert 5 < len(reserved) < 30
-    lists = [desk.item(id) for id in range(60)], desk.next("tab", n_queries=5)
+    hidden = reserved | desk.session._core.state.audited.keys()  # drawn behind these
     pages = desk.search("film", n_items=60), desk.history(n_items=60)
-    for items in (*lists, *(page["items"] for page in pages)):
+    lists = [desk.item(id) for id in range(60)], *(page["items"] for page in pages)
+    for items in (*lists, desk.next("tab", n_queries=5)):
         for item in items:
-            assert item["blind"] == (item["id"] in reserved)
+            assert item["blind"] == (item["id"] in hidden)
             said = item["prediction"], item["probability"], item["suggestion"]
             assert (said == (None, None, None)) == item["blind"]
             assert (item["top"] == []) == item["blind"]
