@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._storage._fingerprint import collect_versions, is_estimator
 from .._storage._outputs import write_own
+from .._tables._card import ESTIMATOR, list_software, name_estimates, write_card
 from .._tables._labels import (
     describe_lookalikes,
     find_sources,
@@ -15,16 +15,12 @@ from .._tables._labels import (
 )
 from .._tables._reader import TableFile
 from .._tables._writer import write_table
-from .._utils._format import escape_markdown, is_missing, trim
+from .._utils._format import is_missing, trim
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ..project import Project
 from ._parser import say, show_line
 from ._predict import refuse_table
 
-_ESTIMATOR = (
-    "Estimator: difference (PPI++) with power tuning, corrected for the finite pool; "
-    "intervals exact for labels alone, else Student's with errors not yet seen."
-)
 _YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
 
 
@@ -46,8 +42,8 @@ def run_estimate(
         if regression and given is not None:
             raise ValueError(f"argument {name}: is for shares, not for --regression.")
     about = {"model": model, "folder": folder}
-    found, lines = _estimate_project(file, label, regression, level, columns, about)
-    if found is None:
+    shares, parts = _estimate_project(file, label, regression, level, columns, about)
+    if shares is None:
         table = SampledTable(source, label, regression=regression, **columns)
         if plan is not None and not table.rows.any():
             n = plan_labels(plan, n_pool=len(table.rows), **level)
@@ -58,19 +54,18 @@ def run_estimate(
         table.check()
         say("The labels must be those of a random sample of the rows.")
         estimate = table.estimate_mean if regression else table.estimate_shares
-        found, lines = estimate(level), table.describe()
-    show_line(found)
+        shares, parts = estimate(level), table.describe()
+        parts["Estimates"] = [*name_estimates(shares).items(), ESTIMATOR]
+        parts["Software"] = list_software()
+    show_line(shares)
     if card is not None:
-        versions = ", ".join(f"{x} {v}" for x, v in collect_versions().items() if v)
-        lines = [escape_markdown(line) for line in [*lines, f"Versions: {versions}."]]
-        table = [f"    {line}" for line in str(found).splitlines()]
-        text = "\n".join([*lines, "", *table, ""])
-        _write(card, lambda path: path.write_text(text, "utf-8"), "the card")
+        title = f"Shares of {source.name}"
+        _write(card, lambda path: write_card(path, title, parts), "the card")
     if plan is not None:
-        show_line(_plan(found, plan, level))
+        show_line(_plan(shares, plan, level))
     if out is not None:
-        n = f"{len(found.estimates):,} shares"
-        _write(out, lambda path: write_table(path, found.to_dict()), n)
+        n = f"{len(shares.estimates):,} shares"
+        _write(out, lambda path: write_table(path, shares.to_dict()), n)
     return 0
 
 
@@ -101,28 +96,7 @@ def _estimate_project(file, label, regression, level, columns, about):
             groups = [project.find_columns(id)[group] for id in session.pool_ids]
         say("The sample is the audit of the session.")
         shares = session.prevalence(groups, **level)
-        return shares, _describe_session(session)
-
-
-def _describe_session(session):
-    """Return how the shares of a session are estimated, lines."""
-    sample, seen = session._core.queue.choose_sample(blind=True)
-    answers = session.answers
-    people = {annotator for id in sample for annotator in answers[id]}
-    named = ", ".join(sorted(map(str, people - {None}))) or "without a name"
-    params = session._core.models.estimator.get_params()
-    parts = [type(x).__name__ for x in params.values() if is_estimator(x)]
-    paths = [Path(str(x)).parts[-2:] for k, x in params.items() if k.endswith("model")]
-    model = ", ".join(dict.fromkeys([*parts, *map("/".join, paths)]))
-    return [
-        f"Sample: simple random, without replacement, of the distinct texts of the "
-        f"pool; {len(sample):,} answers, of {len(session.labels):,} labels.",
-        f"Blind: nothing of a machine was shown before these answers; {len(seen):,} "
-        "others of the audit are left out.",
-        f"Annotators: {named}.",
-        f"Predictions: a model of {model}; of labeled texts, without their labels.",
-        _ESTIMATOR,
-    ]
+        return shares, project.describe(shares)
 
 
 def _plan(found: Prevalence, half_width, level):
@@ -181,14 +155,13 @@ class SampledTable:
             say(message)
 
     def describe(self):
-        """Return how the shares are estimated, lines."""
-        names = ", ".join(self._prediction) or "none"
-        return [
-            f"Sample: {int(self.rows.sum()):,} of {len(self.rows):,} rows, said to be "
-            "a simple random sample; what people saw before is not known.",
-            f"Predictions: columns {names}.",
-            _ESTIMATOR,
-        ]
+        """Return how the shares are estimated, parts of a card."""
+        sample = (
+            f"{int(self.rows.sum()):,} of {len(self.rows):,} rows, said to be a simple "
+            "random sample; what people saw before is not known"
+        )
+        columns = ", ".join(self._prediction) or "none"
+        return {"Sample": [("Rows", sample), ("Columns of predictions", columns)]}
 
     def check(self):
         """Raise a ValueError without a sample, or with rows that lack a prediction."""

@@ -1,13 +1,11 @@
 """The model card of a saved folder: a README.md that people and the hub read."""
 
 import json
-import os
 import re
-from pathlib import Path
 
+from .._encoders._names import describe_estimator, find_encoders
 from .._storage._fingerprint import collect_versions
 from .._utils._format import escape_markdown, format_table
-from ._folder import CARD
 
 _MOST_NAMES = 100  # classes that are named
 _HUB_NAME = r"[\w.-]+/[\w.-]+"
@@ -18,14 +16,14 @@ def make_card(estimator, facts, folder, load="skactive.load"):
 
     `facts` maps what is said of the model to texts; `folder` is what `load` gets.
     """
-    encoders = _find_encoders(estimator)
+    encoders = find_encoders(estimator)
     lines = ["---", "library_name: skactive"]
     names = [name for name, _ in encoders if re.fullmatch(_HUB_NAME, name)]
     lines += [f"base_model: {json.dumps(names)}"] if names else []
     tags = ["active-learning", *(["text-classification"] if encoders else [])]
     lines += [f"tags: {json.dumps(tags)}", "---", ""]
     lines += [f"# {escape_markdown(folder)}", ""]
-    rows = {"Estimator": _describe(estimator)}
+    rows = {"Estimator": describe_estimator(estimator)}
     if (classes := _list_names(getattr(estimator, "classes_", ()))) is not None:
         rows["Classes"] = classes
     if (labels := getattr(estimator, "y_labeled_", None)) is not None:
@@ -46,43 +44,9 @@ def make_card(estimator, facts, folder, load="skactive.load"):
     return "\n".join([*lines, "```", ""])
 
 
-def _describe(estimator):
-    """Return the class of an estimator, with the steps of a pipeline."""
-    name = type(estimator).__name__
-    steps = [type(step).__name__ for _, step in getattr(estimator, "steps", ())]
-    return f"{name} of {', '.join(steps)}" if steps else name
-
-
 def _list_names(classes):
     """Return the names of classes in a line, or None without any."""
     names = [", ".join(map(str, x)) if isinstance(x, list) else str(x) for x in classes]
     if (n_more := len(names) - _MOST_NAMES) > 0:
         names[_MOST_NAMES:] = [f"and {n_more:,} more"]
     return ", ".join(names) or None
-
-
-def _find_encoders(estimator):
-    """Return the names and licenses of the pretrained encoders of an estimator."""
-    parts = [estimator, *estimator.get_params(deep=True).values()]
-    models = [
-        os.fspath(part.model)
-        for part in parts
-        if isinstance(getattr(part, "model", None), str | os.PathLike)
-    ]
-    return list(dict.fromkeys(map(_read_encoder, dict.fromkeys(models))))
-
-
-def _read_encoder(model):
-    """Return the name and the license of an encoder, str; "" if it is unknown."""
-    from huggingface_hub import metadata_load, try_to_load_from_cache
-
-    folder = Path(model).expanduser()
-    path = folder / CARD if folder.is_dir() else try_to_load_from_cache(model, CARD)
-    name, metadata = folder.name if folder.is_dir() else model, {}
-    try:
-        metadata = metadata_load(path) or {}
-        title = re.search(r"^# +(.+?) *$", Path(path).read_text("utf-8"), re.MULTILINE)
-    except Exception:  # no card, or one of another form
-        title = None
-    name = title[1] if title and folder.is_dir() else name
-    return name, str(metadata.get("license", ""))

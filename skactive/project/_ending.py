@@ -6,8 +6,9 @@ import time
 import warnings
 from contextlib import suppress
 
-from ..estimation import MeanEstimate
+from ._card import estimate_all
 from ._record import show
+from ._result import write_card
 
 LOG = logging.getLogger("skactive.project")
 LABELS, FEATURES = "Writing the labels", "Reading the texts"
@@ -120,7 +121,7 @@ def _measure(project, progress):
     accuracy = project.desk.quality()["sentence"]  # or why it is unknown
     if estimate is not None and estimate.n_audited:
         accuracy = f"{estimate.say_accuracy()}."
-    progress.add(accuracy=accuracy)
+    progress.add(accuracy=accuracy, card=show(write_card(project)))
     LOG.info(accuracy)
 
 
@@ -137,16 +138,7 @@ def describe_model(session, table, sources, classes):
     estimates = {}
     try:
         with warnings.catch_warnings(action="ignore"):
-            with suppress(ValueError, TypeError):
-                accuracy = session.quality().accuracy
-                estimates["Accuracy without fine-tuning"] = accuracy
-            with suppress(ValueError, TypeError):
-                shares = session.prevalence()
-                if isinstance(shares, MeanEstimate):
-                    estimates["Mean"] = shares
-                else:
-                    for (_, name), share in shares.estimates.items():
-                        estimates[f"Share of {name}"] = share
+            estimates = estimate_all(session)
     except KeyboardInterrupt:
         LOG.info("stopped; the model card has no estimates")
-    return facts | {k: str(x) for k, x in estimates.items() if x.value is not None}
+    return facts | {name: str(found) for name, found in estimates.items()}

@@ -20,6 +20,7 @@ from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
 from ..annotators import ColumnAnnotator
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
+from ._card import describe_project
 from ._classes import add_classes, as_entries, as_given, find_classes, teach
 from ._ending import SAVING, Progress, describe_model, finish
 from ._model import Trainer
@@ -346,8 +347,7 @@ class Project(ProjectSettings):
                 raise ValueError(
                     f"'classes' must be None for numbers, got {brief(self.classes)}."
                 )
-            is_dict = isinstance(self.classes, Mapping)
-            more = dict(self.classes) if is_dict else {}
+            more = self.classes if isinstance(self.classes, Mapping) else {}
             descriptions = {x: text for x, text in more.items() if text is not None}
             names = as_given(list(self.classes), known)
         for kind, words in (("class", names), ("annotator", [self.annotator])):
@@ -591,7 +591,23 @@ class Project(ProjectSettings):
         path : Path
             The page of Markdown. ``--classes-file`` reads the other one.
         """
-        return write_codebook(self, self.session.codebook)
+        return write_codebook(self)
+
+    def describe(self, shares: Any = None) -> dict[str, list[tuple[str, Any]]]:
+        """Return what a paper says about the labels, for a card.
+
+        Parameters
+        ----------
+        shares : Prevalence or MeanEstimate, default=None
+            Defaults to the shares of the session.
+
+        Returns
+        -------
+        parts : dict of str to list of (str, value)
+            Sample, coders with their agreement, codebook with its changes, model,
+            estimates, and versions of the software.
+        """
+        return describe_project(self, shares)
 
     def _find_labeled(self) -> tuple[Any, list, Any]:
         """Return texts and labels to train on, and the texts without a label."""

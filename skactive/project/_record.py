@@ -15,7 +15,7 @@ RECORD = "project.json"
 LABELED, PREDICTED = "labeled", "predicted"  # what `label` and `predict` wrote
 CHOSEN, DESCRIPTIONS = "chosen", "descriptions"  # on the first screen of the page
 _OURS = ("model", "model.json")  # files that a project replaces
-_KINDS = {
+KINDS = {
     "single-label": "one class per text",
     "multi-label": "several classes per text",
     "regression": "numbers (regression=True)",
@@ -124,7 +124,7 @@ def check_record(folder, about):
 
 def _say(name, value):
     if name == "target":
-        return f"for {_KINDS[value]}"
+        return f"for {KINDS[value]}"
     if value is None:
         return f"without {name}="
     return f"with {name}={shlex.join([value] if isinstance(value, str) else value)}"
@@ -162,7 +162,7 @@ def read_record(folder):
         names = [name for names in lists for name in names] + [record["file"]]
         options = [record["id"], record["separator"]]
         good = all(isinstance(names, list) and names for names in lists)
-        good = good and record["target"] in _KINDS
+        good = good and record["target"] in KINDS
         good = good and all(isinstance(name, str) for name in names)
         good = good and all(isinstance(x, str | None) for x in options)
         keys = LABELED, PREDICTED, CHOSEN, DESCRIPTIONS

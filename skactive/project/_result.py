@@ -6,6 +6,7 @@ from functools import partial
 
 from .._storage._files import write_atomic
 from .._storage._outputs import find_mode
+from .._tables._card import dump_card
 from .._tables._codebook import dump_classes, dump_markdown
 from .._utils._labels import is_names, key_of, list_classes, name_now
 from ._record import LABELED, write_output
@@ -101,17 +102,27 @@ def _collect(session):
     return dict(zip(pool.positions(said).tolist(), said.values(), strict=True))
 
 
-def write_codebook(project, codebook):
-    """Write a codebook next to the table of a project; return the path of the page."""
-    stem = project.output.name.removesuffix(f".labeled{project.output.suffix}")
-    path = project.output.with_name(f"{stem}.codebook.md")
+def write_codebook(project):
+    """Write the codebook of a project; return the path of the page."""
+    codebook = project.session.codebook
+    _write_beside(project, ".codebook.json", dump_classes(codebook))
     page = dump_markdown(codebook, f"Codebook of {project.file_.name}")
-    other = path.with_suffix(".json"), dump_classes(codebook)
-    for where, text in (path, page), other:
-        write = partial(write_atomic, data=text.encode("utf-8", "replace"))
-        mode = find_mode(project.file_)
-        message = write_output(project.folder_, LABELED, where, write, mode)
-        project.messages.extend([] if message is None else [message])
+    return _write_beside(project, ".codebook.md", page)
+
+
+def write_card(project):
+    """Write the card of a project; return its path."""
+    page = dump_card(f"Labels of {project.file_.name}", project.describe())
+    return _write_beside(project, ".card.md", page)
+
+
+def _write_beside(project, ending, text):
+    """Write a text next to the table of a project; return the path."""
+    stem = project.output.name.removesuffix(f".labeled{project.output.suffix}")
+    path, mode = project.output.with_name(stem + ending), find_mode(project.file_)
+    write = partial(write_atomic, data=text.encode("utf-8", "replace"))
+    message = write_output(project.folder_, LABELED, path, write, mode)
+    project.messages.extend([] if message is None else [message])
     return path
 
 

@@ -1,7 +1,6 @@
 """The command `estimate`: shares of classes in a table."""
 
 import csv
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +41,13 @@ def run(capsys, *options):
     out, err = capsys.readouterr()
     assert status == (0 if out else 1)
     return out or err
+
+
+def read_card(path):
+    """Return the rows of all tables of a card, dict of name to text."""
+    lines = Path(path).read_text("utf-8").splitlines()
+    rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")]
+    return {name: text for name, text in rows if name.strip()}
 
 
 def prevalence(table, rows=None, **options):
@@ -188,6 +194,8 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
         item = project.desk.next("tab")[0]
         project.desk.answer(item["id"], truth[item["text"]], "tab")
     expected = project.session.prevalence(table["year"].tolist())
+    estimates = expected.estimates.items()
+    shares = {f"{name} in {year}": str(share) for (year, name), share in estimates}
     n = len(project.session._core.queue.choose_sample(blind=True)[0])
     project.close()
     place = ["--label", "topic", "--group", "year", "--model", tiny_bert]
@@ -201,24 +209,24 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
     for name in ("counted", "n_labels", "n_pool"):
         values = [float(row[name]) for row in found]
         np.testing.assert_allclose(values, known[name], atol=0.02)
-    card = Path("card.txt").read_text()
-    assert f"; {n} answers, of 60 labels." in card
-    assert "Annotators: ann." in card
-    (about,) = [line for line in card.splitlines() if "Predictions: a model" in line]
-    assert "logistic" in about.lower()
-    assert not set("=[{(") & set(about)
-    assert textwrap.indent(shown, "    ") in card
-    assert f"skactive {skactive.__version__}" in card
+    card = read_card("card.txt")
+    assert card["Random sample"].startswith(f"simple, without replacement: {n} of th")
+    assert card["ann"].startswith("60 labels")
+    assert {name: card[f"Share of {name}"] for name in shares} == shares
+    assert f"skactive {skactive.__version__}" in card["Versions"]
+    run(capsys, *place, "--card", "card.csv")
+    with open("card.csv", encoding="utf-8", newline="") as file:
+        assert {row["name"]: row["value"] for row in csv.DictReader(file)} == card
 
 
 def test_the_card_of_a_table_says_what_is_known(table, capsys):
     place = ["--label", "label", "--prediction", "machine", "--card", "card.txt"]
     printed = run(capsys, *place)
-    first, *_, last = Path("card.txt").read_text().partition("\n\n")
-    assert "Sample: 80 of 600 rows, said to be a simple random sample" in first
-    assert "Predictions: columns machine." in first
-    shown = "".join(f"    {line}\n" for line in printed.splitlines()[:-1])
-    assert last == shown  # a block of code in Markdown
+    card = read_card("card.txt")
+    assert "80 of 600 rows, said to be a simple random sample" in card["Rows"]
+    assert card["Columns of predictions"] == "machine"
+    assert card["Share of praise"] == str(prevalence(table).estimates[None, "praise"])
+    assert "PPI++" in card["Estimator"]
     assert printed.endswith("card.txt: the card\n")
     Path("card.txt").write_text("mine")
     assert run(capsys, *place).endswith("what was there is card.1.txt now\n")

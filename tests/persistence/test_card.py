@@ -28,7 +28,7 @@ def test_it_says_what_the_model_is(tmp_path):
     assert card.startswith("---\nlibrary_name: skactive\n")
     assert "\n# films\n" in card
     for row in (
-        "| Estimator | ActiveLearner |",
+        "| Estimator | ActiveLearner of LogisticRegression |",
         "| Classes | cold, warm |",
         "| Labels | 60 |",
         "| Accuracy | 87 %, 50 texts |",

@@ -878,7 +878,7 @@ class Labeling {
     this.showFault();
   }
   showWritten(root, result) {  // files, commands and counts
-    const { classes = [], sources, file, codebook, model, predict, command } = result, look = encode([result.done, classes, sources, file, codebook, model, predict, command]);
+    const { classes = [], sources, file, codebook, card, model, predict, command } = result, look = encode([result.done, classes, sources, file, codebook, card, model, predict, command]);
     if (root.look === look) return;
     root.look = look;
     const copy = async ({ target }, text) => {
@@ -887,7 +887,7 @@ class Labeling {
     const line = (words, text) => (text ? [h("dt", {}, words), h("dd", {}, h("code", { dir: "ltr" }, text), h("button", { type: "button", "aria-label": `Copy: ${words}`, onclick: (event) => copy(event, text) }, "Copy"))] : []);
     const columns = [["person", "by people"], ["given", "given"], ["model", "predicted"]];
     const row = (name, counts, place) => hue(h("tr", {}, h("th", { scope: "row" }, h("span", { class: place < 0 ? "" : "hued", dir: "auto" }, breakable(name))), columns.map(([source]) => h("td", {}, source === "model" && !result.done ? "…" : (counts[source] ?? 0).toLocaleString("en")))), place);
-    root.replaceChildren(h("dl", {}, line("The labeled table", file), line("The codebook", codebook), line("The model", model), line("Predict another file", predict), line("Continue: the same command goes on where you stopped", command)),
+    root.replaceChildren(h("dl", {}, line("The labeled table", file), line("The codebook", codebook), line("The card for a paper", card), line("The model", model), line("Predict another file", predict), line("Continue: the same command goes on where you stopped", command)),
       sources ? h("table", {}, h("thead", {}, h("tr", {}, ["Texts", ...columns.map(([, words]) => words)].map((words) => h("th", { scope: "col" }, words)))),
         h("tbody", {}, classes.map(({ name, ...counts }, i) => row(name, counts, i)), row("All", sources, -1))) : "");
   }

@@ -1,0 +1,119 @@
+"""The card of a project: what a paper says about its labels."""
+
+import warnings
+from contextlib import suppress
+
+import numpy as np
+
+from .._encoders._names import describe_estimator, find_encoders
+from .._tables._card import ESTIMATOR, list_software, name_estimates
+from ._record import KINDS
+
+_CHANGES = {
+    "add": "{added} was added",
+    "remove": "{removed} was removed",
+    "rename": "{old} became {new}",
+    "describe": "new words about {name}",
+    "order": "another order",
+}
+
+
+def describe_project(project, shares=None):
+    """Return the parts of the card of an open project; see `write_card`.
+
+    `shares` is a Prevalence or a MeanEstimate, and defaults to that of the session.
+    """
+    session, core = project.session, project.session._core
+    with warnings.catch_warnings(action="ignore"):  # of answers that are left out
+        estimates = estimate_all(session, shares)
+    parts = {
+        "Sample": _describe_sample(project, core),
+        "Coders": _describe_coders(session, core.state),
+        "Codebook": _describe_codebook(session, core.state),
+        "Model": _describe_model(session),
+        "Estimates": [*estimates.items()],
+        "Software": list_software(),
+    }
+    if estimates:
+        parts["Estimates"].append(ESTIMATOR)
+    return {title: rows for title, rows in parts.items() if rows}
+
+
+def estimate_all(session, shares=None):
+    """Return the estimates of a session that have a value, dict of name."""
+    estimates = {}
+    with suppress(ValueError, TypeError):
+        estimates["Accuracy without fine-tuning"] = session.quality().accuracy
+    with suppress(ValueError, TypeError):
+        estimates |= name_estimates(session.prevalence() if shares is None else shares)
+    return {name: one for name, one in estimates.items() if one.value is not None}
+
+
+def _describe_sample(project, core):
+    session, text = project.session, project.text
+    columns = [text] if isinstance(text, str) else text
+    sample, seen = core.queue.choose_sample(blind=True)
+    strategy = core.models.newest().learner.strategy
+    chosen = strategy if isinstance(strategy, str) else type(strategy).__name__
+    rows = [
+        ("Table", f"{project.file_.name}: {', '.join(columns)}"),
+        ("Question", f"{project.table.label}, {KINDS[project.target]}"),
+        ("Texts", f"{len(core.queue.draws.order):,} that differ"),
+        ("Skipped", f"{len(session.skipped):,}, which the shares do not count"),
+        ("Labels", f"{len(session.labels):,} by people, {len(project.given):,} given"),
+        (
+            "Random sample",
+            f"simple, without replacement: {len(sample):,} of these labels. Nothing of "
+            f"a machine was shown before these answers; {len(seen):,} other answers of "
+            "the sample are left out",
+        ),
+        (
+            "Other labels",
+            f"{len(session.labels) - len(sample):,}, of texts that the strategy "
+            f"{chosen} or people chose",
+        ),
+    ]
+    return [row for row in rows if row[0] != "Skipped" or session.skipped]
+
+
+def _describe_coders(session, state):
+    rows, answers = [], state.list_answers()
+    for name in dict.fromkeys(one.annotator for one in answers):
+        own = [one.seconds for one in answers if one.annotator == name]
+        seconds = [x for x in own if x is not None]
+        pace = f", {np.median(seconds):.1f} s each in the median" if seconds else ""
+        rows.append((name or "without a name", f"{len(own):,} labels{pace}"))
+    if (agreement := session.agreement()).n_items:
+        rows.append(("Agreement", str(agreement)))
+    return rows
+
+
+def _describe_codebook(session, state):
+    """Return the version of the codebook, its changes, and what describes classes."""
+    events = [x for x in state.undoable if x["event"] in _CHANGES]
+    if not session.known_classes:
+        return []
+    changes = [f"{_CHANGES[x['event']].format(**x)} ({x['t'][:10]})" for x in events]
+    rows = [("Version", "; ".join([str(len(events) + 1), *changes]))]
+    for name, entry in session.codebook.items():
+        texts = [entry["description"], *entry["examples"], *entry["taken"]]
+        rows.append((str(name), "; ".join(filter(None, texts)) or "not described"))
+    return rows
+
+
+def _describe_model(session):
+    learner = session.newest_model.learner
+    if learner is None:
+        return []
+    estimator = learner.estimator_
+    encoders = find_encoders(estimator)
+    shown = [f"{name} (license: {x or 'see its page'})" for name, x in encoders]
+    weights = getattr(getattr(estimator, "estimator_", estimator), "weights_", {})
+    parts = [f"{name} {weight:.2f}" for name, weight in weights.items()]
+    rows = [
+        ("Model", describe_estimator(estimator)),
+        ("Weights of its parts", ", ".join(parts)),
+        ("Encoder", ", ".join(shown)),
+        ("Labels", f"{len(learner.y_labeled_):,}"),
+    ]
+    return [row for row in rows if row[1]]

@@ -1,0 +1,91 @@
+"""The card of a project: what a paper says about its labels."""
+
+import re
+
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner, Project
+from skactive._tables._card import dump_card
+
+from .._tables._helpers import write_columns
+
+
+@pytest.fixture
+def project(tmp_path):
+    """An open project of 40 texts with 30 answers by ann and 12 by bob."""
+    texts = [f"{'goal' if i % 2 else 'bank'} number {i}" for i in range(40)]
+    write_columns(tmp_path / "news.csv", {"text": texts})
+    classes = {"sport": "games | matches", "money": None}
+    options = {"classes": classes, "annotator": "ann"}
+    project = Project(tmp_path / "news.csv", "text", "topic", **options)
+    model = make_pipeline(CountVectorizer(), MultinomialNB())
+    with project.open(ActiveLearner(model, "margin", random_state=0)):
+        for _ in range(30):
+            item = project.desk.next("tab")[0]
+            label = "sport" if "goal" in item["text"] else "money"
+            project.desk.answer(item["id"], label, "tab", seconds=4.0)
+        for i, (id, label) in enumerate([*project.session.labels.items()][:12]):
+            other = "money" if i < 2 else label
+            project.session.tell(id, other, annotator="bob", unasked=True)
+        yield project
+
+
+def read(page):
+    """Return the rows of each part of a card, dict of title to dict."""
+    parts = {}
+    for part in page.split("\n## ")[1:]:
+        title, *lines = part.splitlines()
+        rows = [re.split(r" \| ", x[2:-2], maxsplit=1) for x in lines if x[:2] == "| "]
+        parts[title] = {name: text for name, text in rows if name.strip()}
+    return parts
+
+
+def test_it_says_what_a_paper_asks_for(project):
+    project.desk.edit_class("money", "ann", description="banks")
+    project.desk.add_class("art", "ann")
+    project.desk.rename_class("art", "arts", "ann")
+    card = read(dump_card("news", project.describe()))
+    session = project.session
+    n = len(session._core.queue.choose_sample(blind=True)[0])
+    assert card["Sample"]["Question"] == "topic, one class per text"
+    assert card["Sample"]["Texts"] == "40 that differ"
+    assert f"without replacement: {n} of these" in card["Sample"]["Random sample"]
+    assert card["Sample"]["Other labels"].startswith(f"{30 - n}, of texts")
+    assert "strategy margin" in card["Sample"]["Other labels"]
+    assert card["Coders"]["ann"] == "30 labels, 4.0 s each in the median"
+    assert card["Coders"]["bob"] == "12 labels"
+    assert card["Coders"]["Agreement"] == str(session.agreement())
+    assert card["Codebook"]["sport"] == r"games \| matches"
+    assert card["Codebook"]["arts"] == "not described"
+    version, *changes = card["Codebook"]["Version"].split("; ")
+    said = ["new words about money", "art was added", "art became arts"]
+    assert version == "4"
+    assert [change.rpartition(" (")[0] for change in changes] == said
+    steps = "Pipeline of CountVectorizer, MultinomialNB"
+    assert card["Model"]["Model"] == f"ClassDescriptions of {steps}"
+    assert card["Estimates"]["Share of money"] == str(
+        session.prevalence().estimates[None, "money"]
+    )
+    assert card["Software"]["Versions"].startswith("python ")
+
+
+def test_it_shows_no_value_as_python_writes_it(project):
+    page = dump_card("news", project.describe())
+    assert not re.search(r"None|nan|\bobject at|[{}\[\]=]", page)
+
+
+def test_a_change_that_was_undone_is_no_change(project):
+    state = project.desk.edit_class("money", "ann", description="banks")
+    project.desk.undo(state["undo"]["seq"], "tab", "ann")
+    card = read(dump_card("news", project.describe()))
+    assert card["Codebook"]["Version"] == "1"
+    assert card["Codebook"]["money"] == "not described"
+
+
+def test_finish_writes_it(project):
+    project.finish()
+    assert project.progress()["card"].endswith("news.card.md")
+    assert read((project.file_.parent / "news.card.md").read_text("utf-8"))["Model"]
