@@ -18,7 +18,7 @@ from ._commands import COMMANDS
 from ._doubts import Doubts
 from ._journal import describe_event
 from ._leases import Leases
-from ._lists import describe_added, keep_listed, list_recent, record_answers
+from ._lists import describe_changed, keep_listed, list_recent, record_answers
 from ._lookup import explain, find_of_class, find_similar, find_texts
 from ._machine import annotate_later, compare_suggestions
 from ._quality import Quality
@@ -156,9 +156,9 @@ class Desk:
             with the predictions, the estimate in one line, whether texts are drawn at
             random only (None if none is), the last answers with the prediction that was
             shown, what `undo` would undo, the classes that were "added", "older",
-            answers that one may fit, and "commands": by name, the keys of the page,
-            those for more than nine classes, what is typed at the prompt, and what the
-            command does.
+            answers that a new class or description may change, and "commands": by name,
+            the keys of the page, those for more than nine classes, what is typed at the
+            prompt, and what the command does.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
@@ -193,7 +193,7 @@ class Desk:
             "estimate": self._quality.line(len(labels)),
             "recent": list_recent(self._core, who, self._predicted),
             "undo": describe_event(state.last_undoable(who)),
-            **describe_added(self._core, self._doubts),
+            **describe_changed(self._core, self._doubts),
             "done": not self._core.queue.has_more(who),
             "commands": COMMANDS,
         }
@@ -362,9 +362,10 @@ class Desk:
             Further conditions, all optional: "label", a class of the item; "by", the
             name of an annotator who answered it; "only", one of "flag", "note",
             "skipped", "unlabeled" and "doubtful", which has the order of `check`;
-            "before", a class that was added after the answer; and "likely", such a
-            class that a model without the answer predicts, the most likely first. The
-            items of the audit follow that have the labels of these, as nothing is
+            "before", a class that was added or described after the answer, where the
+            items come first that a model without the answer gives or takes this class,
+            the most likely first; and "likely", such a class, for these alone. Behind
+            them are items of the audit that have the same labels, as nothing is
             predicted for them. If no model knows the class, they are all.
         only_ids : bool, default=False
             Whether to return the ids alone, but those of all items. `item` returns the

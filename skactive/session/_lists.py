@@ -11,7 +11,7 @@ _N_RECENT = 10  # answers that are shown with the next item
 def _keep(state, ids, label=None, by=None, only=None, before=None):
     """Return the ids of items with a class, an annotator and a property of FILTERS.
 
-    Their answers are older than the class `before`, if it was added.
+    Their answers are older than the class `before`, or than what describes it.
     """
     answers, tests = state.answers, []
     if label is not None:
@@ -20,7 +20,7 @@ def _keep(state, ids, label=None, by=None, only=None, before=None):
     if by is not None:
         tests.append(lambda a: by in [one.annotator for one in a.given])
     if before is not None:
-        since = find_added(state).get(before, 0)
+        _, since = find_changed(state).get(before, (0, 0))
         tests.append(lambda a: a.seq < since)
     if tests:
         ids = [id for id in ids if id in answers]
@@ -31,21 +31,26 @@ def _keep(state, ids, label=None, by=None, only=None, before=None):
     return [id for id in ids if only is None or id in having[only]]
 
 
-def find_added(state):
-    """Return the classes that were added, dict of name to the number of the event.
+def find_changed(state):
+    """Return the classes that were added or described, dict of name to two numbers.
 
-    A new name counts as the class that had the old one; a class that was merged with
+    These are of the event that added the class, or 0, and of the last of both kinds. A
+    new name counts as the class that had the old one; a class that was merged with
     another one is gone.
     """
-    added = {}
+    changed = {}
     for event in state.undoable:
-        if event["event"] == "add":
-            added[event["added"]] = event["seq"]
-        elif event["event"] == "rename" and event["old"] in added:
-            since = added.pop(event["old"])
+        kind, seq = event["event"], event["seq"]
+        if kind == "add":
+            changed[event["added"]] = seq, seq
+        elif kind == "describe":
+            added, _ = changed.get(event["name"], (0, 0))
+            changed[event["name"]] = added, seq
+        elif kind == "rename" and event["old"] in changed:
+            since = changed.pop(event["old"])
             if event["new"] not in (event["was"] or ()):
-                added.setdefault(event["new"], since)
-    return added
+                changed.setdefault(event["new"], since)
+    return changed
 
 
 def _find_answered(state, ids, query):
@@ -71,39 +76,42 @@ def keep_listed(core, doubts, ids, where, query):
             only, order = None, [id for id, *_ in doubts.list_rows()]
         since = before if likely is None else likely
         ids = _keep(core.state, ids, only=only, before=since, **where)
-        if likely is not None and (both := doubts.find_likely(ids, likely)):
-            order = [*both[0], *both[1]]
+        if order is None and since is not None and (rank := doubts.rank(ids, since)):
+            order, *n = rank
+            order = order if likely is None else order[: sum(n)]
         members = {*ids}
         ids = ids if order is None else [id for id in order if id in members]
     return _find_answered(core.state, ids, query)
 
 
-def describe_added(core, doubts):
-    """Return the classes that were "added", and what is "older" than one, or None.
+def describe_changed(core, doubts):
+    """Return the classes that were "added", and what is "older" than a change, or None.
 
-    That is the newest class that is predicted for some older answers, or that no model
-    knows yet. "label" is the one class that these have, None for several.
+    That is the newest class, or its description if it is "described", that models see
+    otherwise for some older answers, or an added one that no model knows yet. "label"
+    is the one class that these answers have, None for several.
     """
     with core.lock:
-        added = find_added(core.state)
-        return {"added": list(added), "older": _describe_older(core, doubts, added)}
+        changed = find_changed(core.state)
+        added = [name for name, (since, _) in changed.items() if since]
+        return {"added": added, "older": _describe_older(core, doubts, changed)}
 
 
-def _describe_older(core, doubts, added):
-    """Return what is "older" than one of the added classes; see `describe_added`."""
+def _describe_older(core, doubts, changed):
+    """Return what is "older" than one of the changed classes."""
     answers, classes = core.state.answers, core.known_classes()
-    for name, since in reversed(added.items()):
+    for name, (added, since) in sorted(changed.items(), key=lambda x: -x[1][1]):
         ids, label = [id for id in answers if answers[id].seq < since], None
-        both = doubts.find_likely(ids, name) if name in classes else ([], [])
-        likely, blind = both or ([], [])
-        if likely:
-            first = answers[likely[0]].label
+        rank = doubts.rank(ids, name) if name in classes else ((), 0, 0)
+        order, n_likely, n_blind = rank or ((), 0, 0)
+        if n_likely:
+            first = answers[order[0]].label
             alike = {id for id in ids if same_label(answers[id].label, first)}
-            if alike >= {*likely}:
+            if alike >= {*order[:n_likely]}:
                 ids, label = alike, first
-        if likely or (ids and both is None):
-            n = {"n_likely": len(likely), "n_blind": len(blind)}
-            return {"name": name, "label": label, "n_items": len(ids), **n}
+        if n_likely or (ids and added and rank is None):
+            n = {"n_items": len(ids), "n_likely": n_likely, "n_blind": n_blind}
+            return {"name": name, "label": label, "described": since > added, **n}
     return None
 
 

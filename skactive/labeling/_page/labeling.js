@@ -1064,15 +1064,15 @@ class Labeling {
     const found = await this.ask(kind, { query, where, only_ids: true, ...ways });
     if (found?.items.length) await this.startSeries("review", found.items);
   }
-  showOlder() {  // answers that a new class may fit
-    const { older } = this.state, { ui } = this, look = encode(older), name = (label) => h("b", { dir: "auto" }, say(label));
-    ui.older.hidden = !older || this.visiting !== null || look === this.dismissed;
+  showOlder() {  // answers that a new class may fit, or that a description may change
+    const { older } = this.state, { ui } = this, look = encode(older), about = older && encode([older.name, older.described]), name = (label) => h("b", { dir: "auto" }, say(label));
+    ui.older.hidden = !older || this.visiting !== null || about === this.dismissed;
     if (!older || ui.older.look === look) return;
     ui.older.look = look;
-    const { n_items: n, n_likely: likely, n_blind: blind } = older, close = () => { this.dismissed = look; this.showOlder(); ui.text.focus(); };
-    const words = likely ? `Look through the ${likely} that the model takes for it${blind ? ` and ${blind} drawn at random` : ""}` : "Look through them";
-    ui.older.replaceChildren(h("span", {}, `${n.toLocaleString("en")} `, older.label === null ? "" : [name(older.label), " "], n === 1 ? "answer is" : "answers are", " older than ", name(older.name), "."),
-      h("button", { type: "button", class: "link", onclick: () => this.walk("history", "", { likely: older.name }) }, words), h("button", { type: "button", class: "link", onclick: close }, "Not now"));
+    const { n_items: n, n_likely: likely, n_blind: blind } = older, close = () => { this.dismissed = about; this.showOlder(); ui.text.focus(); };
+    const first = `the ${likely} ${older.described ? "that the model would change" : "that the model takes for it"}${blind ? ` and ${blind} drawn at random` : ""}`;
+    ui.older.replaceChildren(h("span", {}, `${n.toLocaleString("en")} `, older.label === null ? "" : [name(older.label), " "], n === 1 ? "answer is" : "answers are", older.described ? " older than the description of " : " older than ", name(older.name), "."),
+      h("button", { type: "button", class: "link", onclick: () => this.walk("history", "", { before: older.name, ...older.label === null ? {} : { label: older.label } }) }, likely ? `Look through them, ${first} first` : "Look through them"), h("button", { type: "button", class: "link", onclick: close }, "Not now"));
   }
   async query(method, args) {  // the content, or what failed
     try {
