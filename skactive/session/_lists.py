@@ -43,7 +43,7 @@ def find_changed(state):
         kind, seq = event["event"], event["seq"]
         if kind == "add":
             changed[event["added"]] = seq, seq
-        elif kind == "describe":
+        elif kind == "describe" and "entry" in event:
             added, _ = changed.get(event["name"], (0, 0))
             changed[event["name"]] = added, seq
         elif kind == "rename" and event["old"] in changed:

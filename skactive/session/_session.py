@@ -193,7 +193,7 @@ class LabelingSession:
     - ``journal.jsonl``: all events, a line of JSON for each, which ends with a
       checksum, the CRC-32 of the line without it (``"crc"``). The events are "begin",
       "ask", "tell", "skip", "release", "withdraw", "undo", "rename", "add", "remove",
-      "describe" and "order" (of classes), "flag", "note", "annotate" (by a machine),
+      and "describe" (of classes), "flag", "note", "annotate" (by a machine),
       "refit", "learner" (opened with other parameters), "pool" (with another pool),
       "classes" and "codebook" (with other classes or descriptions) and "options" (with
       another `settle` or `overlap`, or items drawn at random only).

@@ -299,9 +299,9 @@ class State:
                 self.learner = event["learner"]
             case "classes" | "add" | "remove" | "rename":
                 self._change_classes(event)
-            case "order":
-                self.classes = event["classes"]
-            case "pool" | "codebook" | "describe":
+            case "describe":
+                self.classes = event.get("classes", self.classes)
+            case "pool" | "codebook":
                 pass  # all events already have the ids of the last pool
             case _:
                 raise ValueError(f"the kind {kind!r} is not known")
@@ -456,7 +456,7 @@ class State:
         if last.get("event") != event["what"] or last is not self.last_undoable(by):
             raise ValueError(f"there is no event {event['of']!r} to take back")
         self.undoable.remove(last)
-        if last["event"] in ("rename", "describe", "order"):
+        if last["event"] in ("rename", "describe"):
             self.classes = event.get("classes", self.classes)
             if last["event"] == "rename":
                 self._renames.remove(last)
@@ -515,7 +515,7 @@ def _put(entries, id, entry):
 
 
 _ANSWERS = ("tell", "skip", "withdraw")
-_OF_CLASSES = ("rename", "add", "remove", "describe", "order")
+_OF_CLASSES = ("rename", "add", "remove", "describe")
 _UNDOABLE = ("tell", "skip", "release", "withdraw", *_OF_CLASSES)
 
 

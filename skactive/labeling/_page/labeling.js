@@ -57,7 +57,7 @@ const MOST_EXAMPLE = 1000;  // characters of a text that becomes an example
 const describeUndo = ({ event, label, name, n_items: n }, classes) => ({
   tell: n > 1 ? `${n} answers were taken back.` : `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
   add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
-  describe: `The earlier words about ${name} are back.`, order: "The earlier order is back.",
+  describe: `The change of ${name} was taken back.`,
 }[event] ?? "The last step was taken back.");
 const unread = (text, read) => {  // what the encoder does not read is marked
   if (read === null) return [text];
