@@ -93,6 +93,8 @@ class Project(ProjectSettings):
     until : str, default=None
         What to estimate how exactly, such as "shares:3"; see
         :class:`skactive.stopping.AuditGoal`.
+    repeat : float, default=0.0
+        Share of the texts that come again; see :class:`skactive.LabelingSession`.
     annotator : str, default=None
         Who answers.
     strategy : str, default=None
@@ -483,6 +485,7 @@ class Project(ProjectSettings):
                 refit="background",
                 encode=self.table.encode,
                 audit_every=AUDIT_EVERY,
+                repeat=self.repeat,
                 max_similarity=_MAX_SIMILARITY,
                 annotator=self.annotator,
                 classes=classes,

@@ -294,7 +294,8 @@ class Desk:
             classes, where "top" has that of each, and for a number. "read" is the
             number of characters that the encoder reads, None for all.
             Nothing of a machine is shown with an item that is "blind", because the
-            audit can draw it.
+            audit can draw it, or it waits for an answer once more: its way is then
+            "repeat", and its answer is not shown.
         """
         predicted = [self._doubts.predict(id)] if held_out else [None]
         return self._items([id], predicted if any(predicted) else None, _MOST_TOP)[0]
@@ -311,7 +312,8 @@ class Desk:
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
         parts = zip(ids, texts, looks, hidden, predicted, strict=True)
         for id, text, look, blind, (label, score, top) in parts:
-            answer, (suggestion, _) = state.answers.get(id), state.find_machine(id)
+            again, (suggestion, _) = state.comes_again(id), state.find_machine(id)
+            answer, blind = None if again else state.answers.get(id), blind or again
             if blind:
                 label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
@@ -333,6 +335,7 @@ class Desk:
                     "read": self._reader.count(text),
                     "suggestion": suggestion,
                     **{name: answer and getattr(answer, name) for name in _ABOUT},
+                    **({"way": "repeat"} if again else {}),
                     "flag": id in state.flags,
                     "note": state.notes.get(id, ""),
                 }
@@ -604,7 +607,8 @@ class Desk:
             list of labels, accuracy and interval for each estimate of this process;
             "gain", a sentence on more labels; "goal", how many more answers the goal
             needs, or each share within 5 points; "why" there are no shares; "minutes"
-            that the end takes, None if they are unknown; and "classes", with "name",
+            that the end takes, None if they are unknown; "repeats", a sentence on the
+            answers to items that came again, or ""; and "classes", with "name",
             "count", "share", that of the pool, "recall" and "precision", each a share
             and its interval or None, and "missing", the labels that it should still
             get. With 95 % confidence, all intervals of recall and precision are right
@@ -647,9 +651,10 @@ class Desk:
             The front end and the person.
         seconds : float, default=None
             How long the person needed.
-        way : {"bulk", "more", "review"}, default=None
+        way : {"bulk", "more", "review", "repeat"}, default=None
             How the answer came about: with several others at once, to an item of
-            `more`, or to one of `check`. It is kept with the answer.
+            `more`, to one of `check`, or to one that came again. It is kept with the
+            answer.
         example : str, default=""
             The item, or a part of it, as an example of its class for people.
 
@@ -660,8 +665,7 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
-        said = label, client, annotator, seconds, way, example
-        return self.answer_all([id], *said)
+        return self.answer_all([id], label, client, annotator, seconds, way, example)
 
     @checked
     def answer_all(

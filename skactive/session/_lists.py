@@ -126,10 +126,12 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
         own = core.state.answers_of(id).get(annotator)
         if own is not None and key_of(own.label) == key_of(label):
             same[id] = own.way
-    if len(same) == len(ids) and any(map(doubts.lists, ids)):
+    if way is None and len(same) == len(ids) and any(map(doubts.lists, ids)):
         way = "review"  # it is confirmed
     is_review = way == "review"
     new = [x for x in ids if x not in same or (is_review and same[x] != way)]
+    if way == "repeat":
+        new = [x for x in ids if core.state.waits_for(x, annotator)]
     if new:
         looks = [shown.get(x) for x in pool.find_looks(pool.positions(new))]
         options |= {"way": way, "shown": looks if any(looks) else None}

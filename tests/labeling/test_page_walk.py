@@ -1,5 +1,7 @@
 """Lists become queues: filters that stay, old answers after a new class, many rows."""
 
+from datetime import timedelta
+
 import pytest
 from selenium.webdriver.common.keys import Keys
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -7,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
+from skactive.session import _queue
 
 from ._helpers import find_violations
 
@@ -221,6 +224,24 @@ def test_a_filter_is_a_queue_and_stays(open_page, axe):
         "'dialog :is(input[type=search], select)')].map((field) => field.value)"
     )
     assert values[:2] == ["number 4", '"Sports"']
+
+
+def test_a_text_that_comes_again_is_like_any_other(open_page, monkeypatch):
+    monkeypatch.setattr(_queue, "_REPEAT_AFTER", timedelta(hours=-1))
+    page = open_page(TEXTS[:12], LEARNER, {"classes": OLD, "repeat": 1.0})
+    page.wait()
+    seen = []
+    while page.item not in seen:
+        seen.append(page.item)
+        page.go("1")
+    assert page.text(".mode") == ""
+    assert not page.all(".classes .given, .classes .predicted")
+    id = TEXTS.index(page.item)
+    page.go("2")
+    page.until(lambda: page.desk.quality()["repeats"])
+    assert page.desk.session.labels[id] == "Business"
+    page.open("Quality")
+    page.until(lambda: "Texts that came again: 0 %" in page.text("dialog"))
 
 
 def test_the_place_in_a_list_stays(open_page):

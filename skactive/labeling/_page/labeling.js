@@ -286,7 +286,7 @@ class Labeling {
     const slow = setTimeout(() => this.root.classList.add("saving"), 300);
     const seconds = Math.round((performance.now() - this.since) / 100) / 10;
     const way = item !== this.visiting || (this.walking && !this.reviewing) ? undefined : this.series?.way;
-    const extra = method === "answer" ? { seconds, ...(way ? { way } : {}) } : {};
+    const extra = method === "answer" ? { seconds, ...(item.way === "repeat" || way ? { way: item.way === "repeat" ? item.way : way } : {}) } : {};
     this.sent = item;
     await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra } });
     const following = !this.wasRefused && this.visiting === item ? await this.following() : this.visiting;
@@ -1211,7 +1211,7 @@ class Labeling {
       const missing = found.classes.filter((entry) => entry.missing).sort((a, b) => b.missing - a.missing).slice(0, 3);
       body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), accuracy === null ? null : range([accuracy, ...interval]),
         accuracy === null ? null : h("p", { class: "note" }, sentence(found.gain)),
-        curve.length > 1 ? this.drawCurve(curve) : null,
+        found.repeats ? h("p", {}, found.repeats) : null, curve.length > 1 ? this.drawCurve(curve) : null,
         this.state.random_only === null ? null : this.showShares(found),
         this.state.random_only === null ? null : h("label", { class: "line" }, random, "Random texts only: shares are soon exact, but the model learns less"),
         missing.length ? h("p", {}, `Label ${missing.map(({ name, missing: n }) => `${n} more of ${say(name)}`).join(", ")}: a class needs 10.`) : null,
