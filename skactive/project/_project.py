@@ -670,8 +670,9 @@ class Project(ProjectSettings):
             If a file cannot be written. The answers are safe in the folder.
         """
         vars(self).pop("_progress", None)
-        progress, n_labeled = self._progress, len(self.session.labels)
-        progress.add(command=self.command, source=self.file_.name, n_labeled=n_labeled)
+        progress, state = self._progress, self.desk.state()
+        names = "source", "n_labeled", "n_doubtful", "n_skipped", "n_flagged"
+        progress.add(command=self.command, **{name: state[name] for name in names})
         try:
             self._stamp = self._make_stamp()
             with report_progress(progress.report):

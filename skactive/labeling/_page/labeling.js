@@ -946,7 +946,7 @@ class Labeling {
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
   waiting() {  // what nobody has looked at, in words
-    const { n_doubtful: doubtful = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = this.state ?? {};
+    const { n_doubtful: doubtful = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = { ...this.state, ...this.result };
     return [doubtful && plural(doubtful, "doubtful answer"), skipped && `${skipped} skipped`, flagged && `${flagged} flagged`].filter(Boolean).join(", ");
   }
   async openFinish() {
