@@ -8,29 +8,6 @@ FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
 _N_RECENT = 10  # answers that are shown with the next item
 
 
-def _keep(state, ids, label=None, by=None, only=None, before=None):
-    """Return the ids of items with a class, an annotator and a property of FILTERS.
-
-    Their answers are older than the class `before`, or than what describes it.
-    """
-    answers, tests = state.answers, []
-    if label is not None:
-        wanted = key_of(label)
-        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
-    if by is not None:
-        tests.append(lambda a: by in [one.annotator for one in a.given])
-    if before is not None:
-        _, since = find_changed(state).get(before, (0, 0))
-        tests.append(lambda a: a.seq < since)
-    if tests:
-        ids = [id for id in ids if id in answers]
-        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
-    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
-    if only == "unlabeled":
-        return [id for id in ids if id not in answers]
-    return [id for id in ids if only is None or id in having[only]]
-
-
 def find_changed(state):
     """Return the classes that were added or described, dict of name to two numbers.
 
@@ -68,20 +45,34 @@ def _find_answered(state, ids, query):
 
 def keep_listed(core, doubts, ids, where, query):
     """Return the ids of a list that meet the conditions of `Desk.history`, in order."""
-    where = {"only": None, "before": None, "likely": None, **(where or {})}
-    only, before, likely = map(where.pop, ("only", "before", "likely"))
+    names = "label", "by", "only", "before", "likely"
+    label, by, only, before, likely = map((where or {}).get, names)
+    before, order = before if likely is None else likely, None
     with core.lock:
-        order = None
+        state, answers = core.state, core.state.answers
+        since = find_changed(state).get(before, (0, 0))[1]
+        having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
         if only == "doubtful":
-            only, order = None, [id for id, *_ in doubts.list_rows()]
-        since = before if likely is None else likely
-        ids = _keep(core.state, ids, only=only, before=since, **where)
-        if order is None and since is not None and (rank := doubts.rank(ids, since)):
-            order, *n = rank
-            order = order if likely is None else order[: sum(n)]
+            order = [id for id, *_ in doubts.list_rows()]
+        elif only is not None:
+            wanted, has = having.get(only, answers), only != "unlabeled"
+            ids = [id for id in ids if (id in wanted) == has]
+        if (label, by, before) != (None,) * 3:
+            ids = [id for id in ids if id in answers]
+        if label is not None:
+            key = key_of(label)
+            kept = {x: map(key_of, list_classes([answers[x].label])) for x in ids}
+            ids = [id for id in ids if key in kept[id]]
+        if by is not None:
+            ids = [id for id in ids if by in state.answers_of(id)]
+        if before is not None:
+            ids = [id for id in ids if answers[id].seq < since]
+            if order is None and (rank := doubts.rank(ids, before)):
+                order, *n = rank
+                order = order if likely is None else order[: sum(n)]
         members = {*ids}
         ids = ids if order is None else [id for id in order if id in members]
-    return _find_answered(core.state, ids, query)
+    return _find_answered(state, ids, query)
 
 
 def describe_changed(core, doubts):
