@@ -61,8 +61,8 @@ def keep_listed(core, doubts, ids, where, query):
             ids = [id for id in ids if id in answers]
         if label is not None:
             key = key_of(label)
-            kept = {x: map(key_of, list_classes([answers[x].label])) for x in ids}
-            ids = [id for id in ids if key in kept[id]]
+            keys = {x: map(key_of, list_classes([answers[x].label])) for x in ids}
+            ids = [id for id in ids if key in keys[id]]
         if by is not None:
             ids = [id for id in ids if by in state.answers_of(id)]
         if before is not None:
