@@ -12,8 +12,8 @@ from ..session import LockedError
 from ._parser import one_or_several, show_line
 
 _REMEMBERED = "text label show separator id suggest until annotator folder features "
-_REMEMBERED += "strategy model prompt dimensions machine machine_model max_requests "
-_REMEMBERED += "max_tokens max_length regression adapt"
+_REMEMBERED += "repeat strategy model prompt dimensions machine machine_model "
+_REMEMBERED += "max_requests max_tokens max_length regression adapt"
 _REPEATED = "model", "prompt"
 
 

@@ -197,7 +197,8 @@ class _Prompt:
         if label is None:
             return
         seconds = round(time.monotonic() - self._since, 1)
-        self._desk.answer(item["id"], label, self._client, None, seconds)
+        way = "repeat" if item["way"] == "repeat" else None
+        self._desk.answer(item["id"], label, self._client, None, seconds, way)
         self._item = None
 
     def _find(self, typed, classes, where):

@@ -94,6 +94,8 @@ class Project(ProjectSettings):
     until : str, default=None
         What to estimate how exactly, such as "shares:3"; see
         :class:`skactive.stopping.AuditGoal`.
+    repeat : float, default=0.0
+        Share of the texts that come again; see :class:`skactive.LabelingSession`.
     annotator : str, default=None
         Who answers.
     strategy : str, default=None
@@ -483,6 +485,7 @@ class Project(ProjectSettings):
                 refit="background",
                 encode=self.table.encode,
                 audit_every=AUDIT_EVERY,
+                repeat=self.repeat,
                 max_similarity=_MAX_SIMILARITY,
                 annotator=self.annotator,
                 classes=classes,
@@ -683,8 +686,9 @@ class Project(ProjectSettings):
             If a file cannot be written. The answers are safe in the folder.
         """
         vars(self).pop("_progress", None)
-        progress, n_labeled = self._progress, len(self.session.labels)
-        progress.add(command=self.command, source=self.file_.name, n_labeled=n_labeled)
+        progress, state = self._progress, self.desk.state()
+        names = "source", "n_labeled", "n_doubtful", "n_skipped", "n_flagged"
+        progress.add(command=self.command, **{name: state[name] for name in names})
         try:
             self._stamp = self._make_stamp()
             with report_progress(progress.report):

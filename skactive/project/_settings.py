@@ -44,6 +44,7 @@ class ProjectSettings:
     folder: str | PathLike | None = None
     n_labels: int | None = None
     until: str | None = None
+    repeat: float = 0.0
     annotator: str | None = None
     strategy: str | None = None
     model: str | Sequence[str] | None = None

@@ -17,7 +17,7 @@ from ._arguments import SHOWN
 from ._codebook import EMPTY
 from ._formats import SourceAnswer, keep_latest
 from ._import_export import ImportedLabels, read_answers
-from ._labels import rename_class, restore_class
+from ._labels import move_class, rename_class, restore_class
 from ._pool import is_list
 
 
@@ -207,22 +207,18 @@ class Answers:
         """Record what is changed of a class; see `Desk.edit_class`."""
         name = self._vocabulary.check(name, "name", True)
         new = new if new is None else self._vocabulary.check(new, "new")
-        was = self._state.codebook.entries.get(name, EMPTY)
-        entry = was | {x: y for x, y in changes.items() if y is not None}
-        entry = None if entry == was else entry
-        if place is not None and self._state.classes is None:
+        before, was = self._state.codebook.entries.get(name, EMPTY), self._state.classes
+        entry = before | {x: y for x, y in changes.items() if y is not None}
+        entry = None if entry == before else entry
+        if place is not None and was is None:
             raise ValueError("'place' needs a session that is opened with classes=.")
         if new is not None:
-            self.rename_class(name, new, annotator, entry)
-        elif entry is not None:
-            self._record("describe", name=name, entry=entry, by=annotator)
-        if place is not None:
-            name, was = name if new is None else new, self._state.classes
-            classes = [other for other in was if other != name]
-            classes.insert(place, name)
-            if classes != was:
-                fields = {"name": name, "classes": classes, "was": was}
-                self._record_classes("order", **fields, by=annotator)
+            return self.rename_class(name, new, annotator, entry, place)
+        fields = {"entry": entry}
+        if (classes := move_class(was, name, place)) != was:
+            fields |= {"classes": classes, "was": was}
+        if any(fields.values()):
+            self._record_classes("describe", name=name, **fields, by=annotator)
 
     def remove_class(self, name, annotator):
         """Record that a class is removed; see `Desk.remove_class`."""
@@ -241,7 +237,7 @@ class Answers:
         classes = None if was is None else [other for other in was if other != name]
         self._record_classes("remove", **fields, classes=classes)
 
-    def rename_class(self, old, new, annotator, entry=None):
+    def rename_class(self, old, new, annotator, entry=None, place=None):
         """Record another name of a class; see `LabelingSession.rename_class`."""
         old = self._vocabulary.check(old, "old", True)
         new, was = self._vocabulary.check(new, "new"), self._state.classes
@@ -251,6 +247,7 @@ class Answers:
             )
         fields = {"old": old, "new": new, "entry": entry, "was": was, "by": annotator}
         classes = None if was is None else rename_class(was, old, new)
+        classes = move_class(classes, new, place)
         self._record_classes("rename", **fields, classes=classes)
 
     def flag(self, ids, flag, annotator):

@@ -112,28 +112,22 @@ def record_given(core, descriptions):
 
 
 def predict_shown(core, texts, n_top):
-    """Return what `predict_labels` does, with the present names of the classes."""
+    """Return what `predict_labels` does, with the present names of the classes.
+
+    Classes that were merged since the model was trained are added up.
+    """
     state, model = core.state, core.models.newest()
     learner, names = model.learner, model.classes
     if core.target != "regression":
         seen = getattr(learner, "classes_", None) if names is None else names
         if len(core.known_classes()) < 2 or (seen is not None and len(seen) < 2):
             learner = None  # a prediction would choose among one class
-    options = names, core.target, n_top
-    predicted = predict_labels(learner, texts, *options)
-    return _name_predictions(state, model.seq, *predicted)
-
-
-def _name_predictions(state, seq, labels, scores, best):
-    """Return what `predict_labels` does, with the present names of the classes.
-
-    `seq` is the last event that the model knows. Classes merged since are added up.
-    """
-    labels = [state.name_since(label, seq) for label in labels]
+    labels, scores, best = predict_labels(learner, texts, names, core.target, n_top)
+    labels = [state.name_since(label, model.seq) for label in labels]
     for row, pairs in enumerate(best):
         shares = Counter()
         for name, p in pairs:
-            shares[state.name_since(name, seq)] += p or 0
+            shares[state.name_since(name, model.seq)] += p or 0
         best[row] = [[name, p] for name, p in shares.items()]
         if scores[row] and labels[row] in [*shares]:  # one class
             scores[row] = shares[labels[row]]

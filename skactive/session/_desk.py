@@ -18,7 +18,7 @@ from ._commands import COMMANDS
 from ._doubts import Doubts
 from ._journal import describe_event
 from ._leases import Leases
-from ._lists import describe_added, keep_listed, list_recent, record_answers
+from ._lists import describe_changed, keep_listed, list_recent, record_answers
 from ._lookup import explain, find_of_class, find_similar, find_texts
 from ._machine import annotate_later, compare_suggestions
 from ._quality import Quality
@@ -156,9 +156,9 @@ class Desk:
             with the predictions, the estimate in one line, whether texts are drawn at
             random only (None if none is), the last answers with the prediction that was
             shown, what `undo` would undo, the classes that were "added", "older",
-            answers that one may fit, and "commands": by name, the keys of the page,
-            those for more than nine classes, what is typed at the prompt, and what the
-            command does.
+            answers that a new class or description may change, and "commands": by name,
+            the keys of the page, those for more than nine classes, what is typed at the
+            prompt, and what the command does.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
@@ -193,7 +193,7 @@ class Desk:
             "estimate": self._quality.line(len(labels)),
             "recent": list_recent(self._core, who, self._predicted),
             "undo": describe_event(state.last_undoable(who)),
-            **describe_added(self._core, self._doubts),
+            **describe_changed(self._core, self._doubts),
             "done": not self._core.queue.has_more(who),
             "commands": COMMANDS,
         }
@@ -294,7 +294,8 @@ class Desk:
             classes, where "top" has that of each, and for a number. "read" is the
             number of characters that the encoder reads, None for all.
             Nothing of a machine is shown with an item that is "blind", because the
-            audit can draw it.
+            audit can draw it, or it waits for an answer once more: its way is then
+            "repeat", and its answer is not shown.
         """
         predicted = [self._doubts.predict(id)] if held_out else [None]
         return self._items([id], predicted if any(predicted) else None, _MOST_TOP)[0]
@@ -311,7 +312,8 @@ class Desk:
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
         parts = zip(ids, texts, looks, hidden, predicted, strict=True)
         for id, text, look, blind, (label, score, top) in parts:
-            answer, (suggestion, _) = state.answers.get(id), state.find_machine(id)
+            again, (suggestion, _) = state.comes_again(id), state.find_machine(id)
+            answer, blind = None if again else state.answers.get(id), blind or again
             if blind:
                 label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
@@ -333,6 +335,7 @@ class Desk:
                     "read": self._reader.count(text),
                     "suggestion": suggestion,
                     **{name: answer and getattr(answer, name) for name in _ABOUT},
+                    **({"way": "repeat"} if again else {}),
                     "flag": id in state.flags,
                     "note": state.notes.get(id, ""),
                 }
@@ -362,9 +365,10 @@ class Desk:
             Further conditions, all optional: "label", a class of the item; "by", the
             name of an annotator who answered it; "only", one of "flag", "note",
             "skipped", "unlabeled" and "doubtful", which has the order of `check`;
-            "before", a class that was added after the answer; and "likely", such a
-            class that a model without the answer predicts, the most likely first. The
-            items of the audit follow that have the labels of these, as nothing is
+            "before", a class that was added or described after the answer, where the
+            items come first that a model without the answer gives or takes this class,
+            the most likely first; and "likely", such a class, for these alone. Behind
+            them are items of the audit that have the same labels, as nothing is
             predicted for them. If no model knows the class, they are all.
         only_ids : bool, default=False
             Whether to return the ids alone, but those of all items. `item` returns the
@@ -603,7 +607,8 @@ class Desk:
             list of labels, accuracy and interval for each estimate of this process;
             "gain", a sentence on more labels; "goal", how many more answers the goal
             needs, or each share within 5 points; "why" there are no shares; "minutes"
-            that the end takes, None if they are unknown; and "classes", with "name",
+            that the end takes, None if they are unknown; "repeats", a sentence on the
+            answers to items that came again, or ""; and "classes", with "name",
             "count", "share", that of the pool, "recall" and "precision", each a share
             and its interval or None, and "missing", the labels that it should still
             get. With 95 % confidence, all intervals of recall and precision are right
@@ -646,9 +651,10 @@ class Desk:
             The front end and the person.
         seconds : float, default=None
             How long the person needed.
-        way : {"bulk", "more", "review"}, default=None
+        way : {"bulk", "more", "review", "repeat"}, default=None
             How the answer came about: with several others at once, to an item of
-            `more`, or to one of `check`. It is kept with the answer.
+            `more`, to one of `check`, or to one that came again. It is kept with the
+            answer.
         example : str, default=""
             The item, or a part of it, as an example of its class for people.
 
@@ -659,8 +665,7 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
-        said = label, client, annotator, seconds, way, example
-        return self.answer_all([id], *said)
+        return self.answer_all([id], label, client, annotator, seconds, way, example)
 
     @checked
     def answer_all(

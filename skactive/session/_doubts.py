@@ -1,8 +1,10 @@
 """Answers that models without them contradict."""
 
+from functools import partial
 from itertools import compress
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._utils._labels import key_of, list_classes
@@ -16,81 +18,65 @@ from ..estimation import (
 )
 from ..semi_supervised import SelfTraining
 from ._evidence import hold_out
-from ._lists import find_added
+from ._lists import find_changed
 
 _MOST_DOUBTS = 100
 _QUICK, _CERTAIN = 0.5, 0.9  # seconds of an answer, probability of a prediction
-_N_GROUPS = 5  # of classes whose older answers are left out at a time
 
 
 def find_doubtful(core):
-    """Return all rows of `LabelingSession.suspicious`, and predictions of all answers.
+    """Return all rows of `LabelingSession.suspicious`, and what is said of all answers.
 
-    These are by models without the answer, dict of id to the label and its probability,
-    which is None unless there is one class per item. Items that the audit can draw have
-    none.
+    These are predictions by models without the answer, dict of id to the label and its
+    probability, which is None unless there is one class per item; and by name of a
+    class that was added or described, its probability for each id. Items that the audit
+    can draw have none.
     """
+    with core.lock:
+        changed, answers = find_changed(core.state), dict(core.state.answers)
     learner, data, unlabeled = core.models.taught()
     seen = ~np.array(core.queue.find_blind(data.labels), dtype=bool)
     if core.target != "single-label":
-        return _find_doubts(learner, data, seen)
+        return _find_doubts(learner, data, seen, changed)
     supervised = find_supervised(learner.estimator)
-    folds = hold_out(learner, data, unlabeled, supervised, n_rest=0)
-    if folds is None:
-        return [], {}
+    hold = partial(hold_out, learner, data, unlabeled, supervised, n_rest=0)
+    if (folds := hold()) is None:
+        return [], {}, {}
     ids, first = list(data.labels), len(folds.codes) - len(data.labels)
     folds.proba[first:][~seen] = np.nan
     proba = folds.proba if supervised is None else temper(folds.proba, folds.codes)
-    classes, predicted = folds.classes.tolist(), _find_best(ids, folds.classes, proba)
+    classes, ranks = folds.classes.tolist(), {}
+    doubtful = find_suspicious(proba, folds.codes).tolist()
+    for name, (added, _) in changed.items():
+        is_old = np.zeros(len(proba), dtype=bool)
+        is_old[first:] = [id in answers and answers[id].seq < added for id in ids]
+        if name not in learner.y_labeled_[~is_old].tolist():
+            continue
+        column = classes.index(name)
+        if is_old.any():  # these answers cannot have it: a model of the newer ones
+            new = hold(held=np.where(is_old, 0, -1)).proba
+            is_old[first:] &= seen
+            is_best = is_old & (new.argmax(axis=1) == column)
+            proba[is_best], proba[is_old, column] = new[is_best], new[is_old, column]
+        shares = proba[first:, column].tolist()
+        ranks[key_of(name)] = dict(zip(ids, shares, strict=True))
+    rows = zip(ids, proba[first:], seen, strict=True)
+    best = {id: (classes[row.argmax()], float(row.max())) for id, row, x in rows if x}
     doubts = [
-        (ids[row - first], classes[folds.codes[row]], *predicted[ids[row - first]])
-        for row in find_suspicious(proba, folds.codes).tolist()
+        (ids[row - first], classes[folds.codes[row]], *best[ids[row - first]])
+        for row in doubtful
     ]
-    return doubts, predicted
+    return doubts, best, ranks
 
 
-def _find_best(ids, classes, proba):
-    """Return the best class and its probability, dict of the ids of the last rows."""
-    rows = zip(ids, proba[-len(ids) :], strict=True)
-    said = {id: (row.argmax(), row.max()) for id, row in rows if not np.isnan(row[0])}
-    return {id: (classes.tolist()[best], float(p)) for id, (best, p) in said.items()}
-
-
-def find_fitting(core):
-    """Return answers from before a class was added that it may fit, as predictions.
-
-    The older answers of a class may be wrong in the same way, and models with some of
-    them say the same. So the models lack all of them; the newer ones of the class tell
-    it from the new class.
-    """
-    with core.lock:
-        added, answers = find_added(core.state), dict(core.state.answers)
-    if core.target != "single-label" or not added:
-        return {}
-    learner, data, unlabeled = core.models.taught()
-    ids, since = list(data.labels), max(added.values())
-    _, codes = np.unique(learner.y_labeled_, return_inverse=True)
-    is_old = np.zeros(len(codes), dtype=bool)
-    is_old[-len(ids) :] = [id in answers and answers[id].seq < since for id in ids]
-    has_new = np.bincount(codes, ~is_old)[codes] > 0
-    is_old[-len(ids) :] &= ~np.array(core.queue.find_blind(ids), dtype=bool)
-    is_old &= has_new
-    folds = np.full(len(codes), -1)
-    folds[is_old] = np.unique(codes[is_old], return_inverse=True)[1] % _N_GROUPS
-    supervised = find_supervised(learner.estimator)
-    folds = hold_out(learner, data, unlabeled, supervised, folds, n_rest=0)
-    best = {} if folds is None else _find_best(ids, folds.classes, folds.proba)
-    return {id: said for id, said in best.items() if said[0] in added}
-
-
-def _find_doubts(learner, data, seen):
+def _find_doubts(learner, data, seen, changed):
     """Return the same for lists of names, rows or numbers.
 
     Only items of the mask `seen` are compared.
     """
-    n, names = len(data.labels), data.classes
+    n, names, ranks = len(data.labels), data.classes, {}
     if seen.sum() < 2:
-        return [], {}
+        return [], {}, {}
     predicted = predict_held_out(learner, n)[seen]
     y = learner.y_labeled_[-n:][seen]
     if y.ndim == 1:
@@ -102,22 +88,27 @@ def _find_doubts(learner, data, seen):
         sizes, best = np.maximum(p, 1 - p), (predicted > 0.5).astype(int).tolist()
         if names is not None:
             best = [[names[j] for j in np.flatnonzero(row)] for row in best]
+            columns = dict(zip(names, predicted.T.tolist(), strict=False))
+            ranks = {x: columns[x] for x in changed if x in columns}
     answers = list(compress(data.labels.items(), seen))
+    ids = [id for id, _ in answers]
+    ranks = {key_of(x): dict(zip(ids, p, strict=True)) for x, p in ranks.items()}
     doubts = [
         (*answers[row], best[row], size)
         for row, size in zip(rows.tolist(), sizes.tolist(), strict=True)
     ]
-    return doubts, {id: (x, None) for (id, _), x in zip(answers, best, strict=True)}
+    return doubts, {id: (x, None) for id, x in zip(ids, best, strict=True)}, ranks
 
 
 def find_supervised(estimator):
     """Return what a SelfTraining trains on the labels, or None for other estimators.
 
     With 77 classes of Banking77 and 500 labels, 25 of them wrong, it finds as many of
-    them as the SelfTraining does, in a fifteenth of the time.
+    them as the SelfTraining does, in a fifteenth of the time. Descriptions stay.
     """
     if has_descriptions(estimator):
-        return find_supervised(estimator.estimator)
+        last = find_supervised(estimator.estimator)
+        return last and clone(estimator).set_params(estimator=last)
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         last = find_supervised(last)
@@ -136,7 +127,7 @@ class Doubts:
         self._core = core
         self.n_labels = self.model = None
         self._quick, self._rows, self._error = {}, [], ""
-        self._predicted, self._known = {}, set()
+        self._predicted, self._ranks = {}, {}
 
     @property
     def is_behind(self):
@@ -147,17 +138,13 @@ class Doubts:
     def find(self):
         """Find the doubtful answers for the newest model; takes seconds."""
         model = self._core.models.newest().learner
-        with self._core.lock:
-            labels = self._core.state.labels()
-        rows, predicted, error = [], {}, ""
+        lists, error, n_labels = ([], {}, {}), "", len(self._core.state.answers)
         try:
-            rows, predicted = find_doubtful(self._core)
-            predicted |= find_fitting(self._core)
+            lists = find_doubtful(self._core)
         except Exception as exc:  # shown to who asks for the list
             error = f"No answers can be checked: {exc}"
-        self._known = {*map(key_of, list_classes(labels.values()))}
-        self._predicted = predicted
-        self._rows, self._error, self.n_labels = rows[:_MOST_DOUBTS], error, len(labels)
+        rows, self._predicted, self._ranks = lists
+        self._rows, self._error, self.n_labels = rows[:_MOST_DOUBTS], error, n_labels
         self.model = model
 
     def predict(self, id):
@@ -169,23 +156,27 @@ class Doubts:
         top = [[label, size]] if self._core.target == "single-label" else []
         return label, None if self._core.target == "regression" else size, top
 
-    def find_likely(self, ids, name):
-        """Return two lists of answered ids, or None if no model can tell.
+    def rank(self, ids, name):
+        """Return answered ids by what a change of a class may change, and two numbers.
 
-        The first are taken for a class that they do not have, the most likely first.
-        The others have the labels of these, and nothing is predicted for them.
+        First come those that a model gives or takes the class, the most likely first;
+        then items of the audit that have the labels of these, as nothing is predicted
+        for them; and then the others. The numbers are those of the first two. None if
+        no model can tell.
         """
-        said = self._predicted
-        blind = dict(zip(ids, self._core.queue.find_blind(ids), strict=True))
-        labels = {id: self._core.state.answers[id].label for id in ids}
-        told = [id for id in ids if id in said and not blind[id]]
-        if key_of(name) not in self._known or not told:
+        if (shares := self._ranks.get(key_of(name))) is None:
             return None
-        likely = [id for id in told if name in list_classes([said[id][0]])]
-        likely = [id for id in likely if name not in list_classes([labels[id]])]
-        likely.sort(key=lambda id: -(said[id][1] or 0))
+        answers, said = self._core.state.answers, self._predicted
+        labels = {id: answers[id].label for id in ids}
+        blind = dict(zip(ids, self._core.queue.find_blind(ids), strict=True))
+        has = {id: name in list_classes([labels[id]]) for id in ids}
+        told = [id for id in ids if id in said and not blind[id]]
+        told.sort(key=lambda id: -abs(shares[id] - has[id]))
+        likely = [id for id in told if (name in list_classes([said[id][0]])) != has[id]]
         old = {key_of(labels[id]) for id in likely}
-        return likely, [id for id in ids if blind[id] and key_of(labels[id]) in old]
+        hidden = [id for id in ids if blind[id] and key_of(labels[id]) in old]
+        order = dict.fromkeys([*likely, *hidden, *told, *ids])
+        return list(order), len(likely), len(hidden)
 
     def add_quick(self, id, label, seconds, name, probability):
         """List an answer that was too quick, if a certain prediction was shown."""

@@ -207,6 +207,14 @@ def rename_class(classes, old, new):
     return list(dict.fromkeys(new if name == old else name for name in classes))
 
 
+def move_class(classes, name, place):
+    """Return classes with one of them at another place, None for its own."""
+    if place is None:
+        return classes
+    others = [other for other in classes if other != name]
+    return [*others[:place], name, *others[place:]]
+
+
 def restore_class(classes, event, keep):
     """Return classes as they are without an event that changed them.
 
@@ -215,7 +223,7 @@ def restore_class(classes, event, keep):
     if "added" in event:
         return [name for name in classes if keep or name != event["added"]]
     was, new = event["was"], event.get("new")
-    if event["event"] == "order":
+    if event["event"] == "describe":
         return sorted(classes, key=[*was, *classes].index)
     if classes == event["classes"] and not keep:
         return was

@@ -8,44 +8,26 @@ FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
 _N_RECENT = 10  # answers that are shown with the next item
 
 
-def _keep(state, ids, label=None, by=None, only=None, before=None):
-    """Return the ids of items with a class, an annotator and a property of FILTERS.
+def find_changed(state):
+    """Return the classes that were added or described, dict of name to two numbers.
 
-    Their answers are older than the class `before`, if it was added.
-    """
-    answers, tests = state.answers, []
-    if label is not None:
-        wanted = key_of(label)
-        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
-    if by is not None:
-        tests.append(lambda a: by in [one.annotator for one in a.given])
-    if before is not None:
-        since = find_added(state).get(before, 0)
-        tests.append(lambda a: a.seq < since)
-    if tests:
-        ids = [id for id in ids if id in answers]
-        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
-    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
-    if only == "unlabeled":
-        return [id for id in ids if id not in answers]
-    return [id for id in ids if only is None or id in having[only]]
-
-
-def find_added(state):
-    """Return the classes that were added, dict of name to the number of the event.
-
-    A new name counts as the class that had the old one; a class that was merged with
+    These are of the event that added the class, or 0, and of the last of both kinds. A
+    new name counts as the class that had the old one; a class that was merged with
     another one is gone.
     """
-    added = {}
+    changed = {}
     for event in state.undoable:
-        if event["event"] == "add":
-            added[event["added"]] = event["seq"]
-        elif event["event"] == "rename" and event["old"] in added:
-            since = added.pop(event["old"])
+        kind, seq = event["event"], event["seq"]
+        if kind == "add":
+            changed[event["added"]] = seq, seq
+        elif kind == "describe" and "entry" in event:
+            added, _ = changed.get(event["name"], (0, 0))
+            changed[event["name"]] = added, seq
+        elif kind == "rename" and event["old"] in changed:
+            since = changed.pop(event["old"])
             if event["new"] not in (event["was"] or ()):
-                added.setdefault(event["new"], since)
-    return added
+                changed.setdefault(event["new"], since)
+    return changed
 
 
 def _find_answered(state, ids, query):
@@ -63,47 +45,64 @@ def _find_answered(state, ids, query):
 
 def keep_listed(core, doubts, ids, where, query):
     """Return the ids of a list that meet the conditions of `Desk.history`, in order."""
-    where = {"only": None, "before": None, "likely": None, **(where or {})}
-    only, before, likely = map(where.pop, ("only", "before", "likely"))
+    names = "label", "by", "only", "before", "likely"
+    label, by, only, before, likely = map((where or {}).get, names)
+    before, order = before if likely is None else likely, None
     with core.lock:
-        order = None
+        state, answers = core.state, core.state.answers
+        since = find_changed(state).get(before, (0, 0))[1]
+        having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
         if only == "doubtful":
-            only, order = None, [id for id, *_ in doubts.list_rows()]
-        since = before if likely is None else likely
-        ids = _keep(core.state, ids, only=only, before=since, **where)
-        if likely is not None and (both := doubts.find_likely(ids, likely)):
-            order = [*both[0], *both[1]]
+            order = [id for id, *_ in doubts.list_rows()]
+        elif only is not None:
+            wanted, has = having.get(only, answers), only != "unlabeled"
+            ids = [id for id in ids if (id in wanted) == has]
+        if (label, by, before) != (None,) * 3:
+            ids = [id for id in ids if id in answers]
+        if label is not None:
+            key = key_of(label)
+            keys = {x: map(key_of, list_classes([answers[x].label])) for x in ids}
+            ids = [id for id in ids if key in keys[id]]
+        if by is not None:
+            ids = [id for id in ids if by in state.answers_of(id)]
+        if before is not None:
+            ids = [id for id in ids if answers[id].seq < since]
+            if order is None and (rank := doubts.rank(ids, before)):
+                order, *n = rank
+                order = order if likely is None else order[: sum(n)]
         members = {*ids}
         ids = ids if order is None else [id for id in order if id in members]
-    return _find_answered(core.state, ids, query)
+    return _find_answered(state, ids, query)
 
 
-def describe_added(core, doubts):
-    """Return the classes that were "added", and what is "older" than one, or None.
+def describe_changed(core, doubts):
+    """Return the classes that were "added", and what is "older" than a change, or None.
 
-    That is the newest class that is predicted for some older answers, or that no model
-    knows yet. "label" is the one class that these have, None for several.
+    That is the newest class, or its description if it is "described", that models see
+    otherwise for some older answers, or an added one that no model knows yet. "label"
+    is the one class that these answers have, None for several.
     """
     with core.lock:
-        added = find_added(core.state)
-        return {"added": list(added), "older": _describe_older(core, doubts, added)}
+        changed = find_changed(core.state)
+        added = [name for name, (since, _) in changed.items() if since]
+        return {"added": added, "older": _describe_older(core, doubts, changed)}
 
 
-def _describe_older(core, doubts, added):
-    """Return what is "older" than one of the added classes; see `describe_added`."""
+def _describe_older(core, doubts, changed):
+    """Return what is "older" than one of the changed classes."""
     answers, classes = core.state.answers, core.known_classes()
-    for name, since in reversed(added.items()):
+    for name, (added, since) in sorted(changed.items(), key=lambda x: -x[1][1]):
         ids, label = [id for id in answers if answers[id].seq < since], None
-        both = doubts.find_likely(ids, name) if name in classes else ([], [])
-        likely, blind = both or ([], [])
-        if likely:
-            first = answers[likely[0]].label
+        rank = doubts.rank(ids, name) if name in classes else ((), 0, 0)
+        order, n_likely, n_blind = rank or ((), 0, 0)
+        if n_likely:
+            first = answers[order[0]].label
             alike = {id for id in ids if same_label(answers[id].label, first)}
-            if alike >= {*likely}:
+            if alike >= {*order[:n_likely]}:
                 ids, label = alike, first
-        if likely or (ids and both is None):
-            n = {"n_likely": len(likely), "n_blind": len(blind)}
-            return {"name": name, "label": label, "n_items": len(ids), **n}
+        if n_likely or (ids and added and rank is None):
+            n = {"n_items": len(ids), "n_likely": n_likely, "n_blind": n_blind}
+            return {"name": name, "label": label, "described": since > added, **n}
     return None
 
 
@@ -118,10 +117,12 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
         own = core.state.answers_of(id).get(annotator)
         if own is not None and key_of(own.label) == key_of(label):
             same[id] = own.way
-    if len(same) == len(ids) and any(map(doubts.lists, ids)):
+    if way is None and len(same) == len(ids) and any(map(doubts.lists, ids)):
         way = "review"  # it is confirmed
     is_review = way == "review"
     new = [x for x in ids if x not in same or (is_review and same[x] != way)]
+    if way == "repeat":
+        new = [x for x in ids if core.state.waits_for(x, annotator)]
     if new:
         looks = [shown.get(x) for x in pool.find_looks(pool.positions(new))]
         options |= {"way": way, "shown": looks if any(looks) else None}

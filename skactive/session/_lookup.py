@@ -73,8 +73,8 @@ def find_similar(core, id, n):
     state, model, rows = _find_candidates(core)
     row = _find_row(state, id)
     X = take_rows(state.pool.X, np.concatenate([[row], rows]))
-    predicted = predict_labels(model.learner, X, model.classes, core.target, 0)
-    label, *others = predicted[0]
+    labels, *_ = predict_labels(model.learner, X, model.classes, core.target, 0)
+    label, *others = [state.name_since(one, model.seq) for one in labels]
     if id in state.answers:
         label = state.answers[id].label
     else:
@@ -90,17 +90,16 @@ def find_of_class(core, label, doubtful, n):
     """
     state, model, rows = _find_candidates(core)
     proba, names = predict_proba(model, take_rows(state.pool.X, rows))
-    keys = list(map(key_of, names))
-    if key_of(label) not in keys:
+    named = [state.name_since(name, model.seq) == label for name in names]
+    if not any(named):
         raise ValueError(
             f"'label' must be a class that the model has seen, got {label!r:.100}. "
             "Label some of its texts first."
         )
-    column = keys.index(key_of(label))
-    own = proba[:, column]
+    own = proba[:, named].sum(axis=1)  # of classes merged since
     other = 1 - own
     if core.target == "single-label":
-        other = np.delete(proba, column, axis=1).max(axis=1)
+        other = np.delete(proba, np.flatnonzero(named), axis=1).max(axis=1, initial=0)
     order = np.argsort(np.abs(own - other) if doubtful else -own, kind="stable")
     return [state.pool.ids[row] for row in rows[order[:n]].tolist()]
 

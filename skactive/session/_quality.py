@@ -1,7 +1,7 @@
 """The estimates of a session while people label, in words."""
 
 from .._utils._labels import key_of
-from ..estimation import MeanEstimate
+from ..estimation import MeanEstimate, measure_agreement
 from ..stopping import AuditGoal
 from ._evidence import MIN_AUDIT, MIN_LABELS, Estimate, assess, find_prevalence
 
@@ -105,8 +105,22 @@ class Quality:
             "goal": self._say_goal(n_labels),
             "why": "" if self.shares else self.explain(n_labels),
             "minutes": forecast(self._core.models.pace),
+            "repeats": self._say_repeats(),
             "classes": described,
         }
+
+    def _say_repeats(self):
+        """Return how far people agree with themselves, in words, or ""."""
+        with self._core.lock:
+            both = {
+                (id, again.annotator): {"first": one.label, "again": again.label}
+                for id, answer in self._core.state.answers.items()
+                for again in answer.repeats
+                for one in answer.firsts
+                if one.annotator == again.annotator
+            }
+        agreement = measure_agreement(both, target=self._core.target)
+        return f"Texts that came again: {agreement}." if both else ""
 
     def _say_goal(self, n_labels):
         """Return how many more answers the goal needs, in words, or ""."""

@@ -1,12 +1,14 @@
 """The batches of a session: open ones, second opinions, and new items."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics.pairwise import cosine_similarity
 
+from .._storage._files import utc_now
 from .._storage._fingerprint import hash_items
 from .._utils._checks import check_count, check_share
 from .._utils._containers import take_rows
@@ -20,6 +22,7 @@ NO_AUDIT = (
     "the session has no audit, a random sample of the pool. Open it with "
     "audit_every=10, for one in ten."
 )
+_REPEAT_AFTER = timedelta(hours=1)
 _N_FIRST = 10  # texts of the audit that come first, so that estimates come early
 
 
@@ -31,6 +34,7 @@ class Options:
     overlap: float = 0.0
     audit_every: int | None = None
     max_similarity: float | None = None
+    repeat: float = 0.0
 
     def __post_init__(self):
         if not isinstance(self.settle, str) or not self.settle:
@@ -38,7 +42,8 @@ class Options:
                 "'settle' must be 'latest', 'majority' or the name of an annotator, "
                 f"got {self.settle!r}."
             )
-        shares = {"overlap": self.overlap, "max_similarity": self.max_similarity or 0.0}
+        shares = {"overlap": self.overlap, "repeat": self.repeat}
+        shares |= {"max_similarity": self.max_similarity or 0.0}
         for name, value in shares.items():
             check_share(name, value, limits=(0, 1))
         if self.audit_every is not None:
@@ -69,6 +74,12 @@ class Draws:
         """Mask (n,) of the items that two annotators get."""
         keys = self._pool.draw_keys(self._seed, "overlap")
         return keys < self._options.overlap * 2.0**64
+
+    @cached_property
+    def repeated(self):
+        """Mask (n,) of the items that come to an annotator again."""
+        keys = self._pool.draw_keys(self._seed, "repeat")
+        return keys < self._options.repeat * 2.0**64
 
     @cached_property
     def reserved(self):
@@ -254,10 +265,10 @@ class Queue:
             )
 
     def second_opinions(self, annotator):
-        """Return the ids that an annotator gets after somebody else."""
+        """Return the ids that an annotator gets after somebody else, or again."""
         state, is_random = self._state, self.random_only
         if not self._options.overlap:
-            return []
+            return self._find_repeat(annotator)
         ids = []
         for id, queried in state.queried.items():
             answers = state.answers[id].given if id in state.answers else ()
@@ -268,7 +279,20 @@ class Queue:
                     ids.append(id)
         ids = [id for id in ids if id in state.audited] if is_random else ids
         shared = self.draws.shared[state.pool.positions(ids)]
-        return [id for id, chosen in zip(ids, shared, strict=True) if chosen]
+        ids = [id for id, chosen in zip(ids, shared, strict=True) if chosen]
+        return ids + self._find_repeat(annotator)
+
+    def _find_repeat(self, annotator):
+        """Return an id that an annotator answered long ago, as a list, or no id."""
+        state, before = self._state, utc_now() - _REPEAT_AFTER
+        asked = state.queried if self._options.repeat else {}
+        chosen = self.draws.repeated[state.pool.positions([*asked])]
+        for id, is_chosen in zip(asked, chosen, strict=True):
+            own = is_chosen and state.answers_of(id).get(annotator)
+            is_due = own and datetime.fromisoformat(own.time) < before
+            if is_due and asked[id].get(annotator) == 1 and not self.is_blind(id):
+                return [id]
+        return []
 
     # The audit ------------------------------------------------------------------------
 

@@ -97,6 +97,11 @@ class LabelingSession:
         Share of the items that a second annotator labels, too. `ask` returns first the
         items that exactly one other person got. The items are chosen by a hash of
         their content and the seed.
+    repeat : float, default=0.0
+        Share of the items that `ask` returns once more to the same annotator, an hour
+        after the answer, to see how far people agree with themselves: at most one in
+        each batch, and none that the audit can draw. The first answer counts; the
+        others are in the journal, and the way of these is "repeat".
     audit_every : int, default=None
         Every how many items one is drawn at random; see `audited`. None draws none.
     max_similarity : float, default=None
@@ -193,7 +198,7 @@ class LabelingSession:
     - ``journal.jsonl``: all events, a line of JSON for each, which ends with a
       checksum, the CRC-32 of the line without it (``"crc"``). The events are "begin",
       "ask", "tell", "skip", "release", "withdraw", "undo", "rename", "add", "remove",
-      "describe" and "order" (of classes), "flag", "note", "annotate" (by a machine),
+      and "describe" (of classes), "flag", "note", "annotate" (by a machine),
       "refit", "learner" (opened with other parameters), "pool" (with another pool),
       "classes" and "codebook" (with other classes or descriptions) and "options" (with
       another `settle` or `overlap`, or items drawn at random only).
@@ -263,6 +268,7 @@ class LabelingSession:
         multi_label: bool | None = None,
         settle: str = "majority",
         overlap: float = 0.0,
+        repeat: float = 0.0,
         audit_every: int | None = None,
         max_similarity: float | None = None,
         n_labels: int | None = None,
@@ -285,7 +291,7 @@ class LabelingSession:
             learner,
             Pool(X_pool, ids),
             folder,
-            Options(settle, overlap, audit_every, max_similarity),
+            Options(settle, overlap, audit_every, max_similarity, repeat),
             refit=refit,
             encode=encode,
             max_pool=max_adapted_pool,

@@ -18,7 +18,8 @@ class Answer:
 
     `source` is the file or program that it comes from, or None; `way` is that of
     `Desk.answer`, and `shown` that of `LabelingSession.tell`. `given` holds the last
-    answer of each annotator, in order, and `firsts` the first ones.
+    answer of each annotator, in order, `firsts` the first ones, and `repeats` those to
+    the item when it came again, which never count.
     """
 
     label: object
@@ -31,6 +32,7 @@ class Answer:
     shown: str | None = None
     given: tuple = ()
     firsts: tuple = ()
+    repeats: tuple = ()
 
     @property
     def blind(self):
@@ -41,7 +43,7 @@ class Answer:
         return [one for one in self.firsts if one.shown == "none"]
 
 
-def settle(given, rule, firsts=()):
+def settle(given, rule, firsts=(), repeats=()):
     """Return the answer that counts of the last ones of the annotators, in order.
 
     `rule` is "latest", "majority" (in a tie the last answer), or the name of an
@@ -54,7 +56,8 @@ def settle(given, rule, firsts=()):
     own = [answer for answer in given if answer.annotator == rule]
     if own and rule not in SETTLE:
         best = own[0]
-    return replace(best, given=tuple(given), firsts=tuple(firsts))
+    firsts, repeats = tuple(firsts), tuple(repeats)
+    return replace(best, given=tuple(given), firsts=firsts, repeats=repeats)
 
 
 SETTLE = ("latest", "majority")
@@ -80,8 +83,8 @@ class State:
     open : dict of int to dict of id to None
         By batch, the ids that wait for an answer.
     batches : dict of int to (tuple of ids, annotator)
-    queried : dict of id to dict of annotator to None
-        Who was asked, also where the batch was released.
+    queried : dict of id to dict of annotator to int
+        Who was asked how often, also where the batch was released.
     settle, overlap, random_only : str, float, bool or None
         The last ones in the journal; None if nobody chose.
     audited : dict of id to None
@@ -226,6 +229,10 @@ class State:
         """Whether an item waits for the answer of an annotator."""
         return annotator in self._waits.get(id, ())
 
+    def comes_again(self, id):
+        """Whether an item waits for somebody who has answered it."""
+        return not self._waits.get(id, {}).keys().isdisjoint(self.answers_of(id))
+
     def waiting_for(self, annotator):
         """Return the ids of the open items of an annotator, list."""
         return [
@@ -299,9 +306,9 @@ class State:
                 self.learner = event["learner"]
             case "classes" | "add" | "remove" | "rename":
                 self._change_classes(event)
-            case "order":
-                self.classes = event["classes"]
-            case "pool" | "codebook" | "describe":
+            case "describe":
+                self.classes = event.get("classes", self.classes)
+            case "pool" | "codebook":
                 pass  # all events already have the ids of the last pool
             case _:
                 raise ValueError(f"the kind {kind!r} is not known")
@@ -377,7 +384,8 @@ class State:
                 raise ValueError(f"the item {id!r} waits for an answer already")
         self.batches[number] = tuple(ids), by
         for id in ids:
-            self.queried.setdefault(id, {})[by] = None
+            asked = self.queried.setdefault(id, {})
+            asked[by] = asked.get(by, 0) + 1
             if id not in again:
                 self._batch_of[id] = number
         self.audited.update(dict.fromkeys(event.get("audit", ())))
@@ -395,11 +403,11 @@ class State:
 
     def _refresh(self, id):
         """Work out an item from its events."""
-        lasts, firsts, skips, waits = {}, {}, {}, {}  # by annotator
+        lasts, firsts, repeats, skips, waits = {}, {}, {}, {}, {}  # by annotator
         for event, position in self._events[id]:
             kind, by = event["event"], event.get("by")
             if kind == "withdraw":
-                for told in (lasts, firsts, skips):
+                for told in (lasts, firsts, repeats, skips):
                     told.pop(by, None)
                 continue
             if kind == "ask":
@@ -410,7 +418,9 @@ class State:
                 del waits[by]
             else:  # somebody else's answer will do
                 waits.clear()
-            if kind == "tell":
+            if kind == "tell" and event.get("way") == "repeat" and by in lasts:
+                repeats[by] = self._read(event, position)
+            elif kind == "tell":
                 if not lasts:
                     self._first[id] = event["seq"], position
                 lasts.pop(by, None)
@@ -422,7 +432,8 @@ class State:
         skipped = max(skips.values(), default=None)
         answer = None
         if lasts:
-            answer = settle([*lasts.values()], self.settle, firsts.values())
+            others = firsts.values(), repeats.values()
+            answer = settle([*lasts.values()], self.settle, *others)
         _put(self.answers, id, answer)
         if skipped != self.skipped.get(id):  # the last one is at the end
             self.skipped.pop(id, None)
@@ -456,7 +467,7 @@ class State:
         if last.get("event") != event["what"] or last is not self.last_undoable(by):
             raise ValueError(f"there is no event {event['of']!r} to take back")
         self.undoable.remove(last)
-        if last["event"] in ("rename", "describe", "order"):
+        if last["event"] in ("rename", "describe"):
             self.classes = event.get("classes", self.classes)
             if last["event"] == "rename":
                 self._renames.remove(last)
@@ -515,7 +526,7 @@ def _put(entries, id, entry):
 
 
 _ANSWERS = ("tell", "skip", "withdraw")
-_OF_CLASSES = ("rename", "add", "remove", "describe", "order")
+_OF_CLASSES = ("rename", "add", "remove", "describe")
 _UNDOABLE = ("tell", "skip", "release", "withdraw", *_OF_CLASSES)
 
 

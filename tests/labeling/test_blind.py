@@ -71,7 +71,8 @@ def read_everything(desk):
     found.append(read(desk, "search", query="good film", n_items=99, how="meaning"))
     found.append(read(desk, "search", query="film.*1", n_items=99, how="regex"))
     found.append(read(desk, "themes", n_themes=3))
-    for where in ({"likely": "maybe"}, {"before": "maybe"}, {"only": "doubtful"}):
+    likely = [{"likely": name} for name in ("maybe", "never")]
+    for where in (*likely, {"before": "maybe"}, {"only": "doubtful"}):
         found.append(read(desk, "history", where=where, only_ids=True))
     found += [read(desk, "more", label=x, doubtful=y) for x in OTHER for y in (0, 1)]
     for id in range(len(TEXTS)):

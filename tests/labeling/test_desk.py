@@ -678,6 +678,11 @@ def test_more_of_a_class_likely_or_doubtful(taught):
         value = -np.abs(2 * proba - 1) if doubtful else proba
         best = np.sort(value[rest])[::-1][:3]
         np.testing.assert_allclose(value[found], best)
+    taught.rename_class("no", "never")
+    assert [item["id"] for item in taught.more("never", True, 3)["items"]] == found
+    rest = next(id for id, x in taught.session.labels.items() if x == "never")
+    assert taught.similar(rest)["label"] == "never"
+    assert taught.similar(rest)["items"]
     with pytest.raises(ValueError, match="'label' must be a class that the model has"):
         taught.more("maybe")
 

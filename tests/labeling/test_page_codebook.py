@@ -91,12 +91,12 @@ def test_a_class_is_edited_in_the_guide(open_wide):
     assert (good["examples"], good["key"]) == (["superb"], "2")
     assert page.item == before
     assert page.desk.session.labels == {}
-    for words in ("The earlier order is back.", "The new name good 1u was taken back."):
-        page.press("u")
-        page.until(lambda words=words: page.text("[role=status]") == words)
+    page.press("u")  # name, words and place at once
+    words = "The new name good 1u was taken back."
+    page.until(lambda: page.text("[role=status]") == words)
     page.press("u")
     page.until(lambda: said(page) == [("yes", "a good film"), ("no", "")])
-    words = "The earlier words about no are back."
+    words = "The change of no was taken back."
     page.until(lambda: page.text("[role=status]") == words)
     assert "no joy" not in page.text(".guide")
 

@@ -125,6 +125,11 @@ def test_finish_says_how_good_it_is_what_waits_and_how_long_it_takes(open_page, 
         lambda: "They also label 3 copies of these texts." in page.text(".ending")
     )
     assert "Left as they are: 1 skipped, 1 flagged." in page.text(".ending")
+    # After a reload, the page knows what the ending says only.
+    shown = {"n_labeled": 3, "n_skipped": 2, "n_flagged": 0, "n_doubtful": 0}
+    page.server.ending = lambda: {"sources": sources, "done": True, **shown}
+    page.driver.refresh()
+    page.until(lambda: "Left as they are: 2 skipped." in page.text(".ending"))
 
 
 def test_the_first_number_of_the_curve_is_not_drawn_over_the_last(open_page):

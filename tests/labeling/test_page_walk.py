@@ -1,5 +1,7 @@
 """Lists become queues: filters that stay, old answers after a new class, many rows."""
 
+from datetime import timedelta
+
 import pytest
 from selenium.webdriver.common.keys import Keys
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -7,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
+from skactive.session import _queue
 
 from ._helpers import find_violations
 
@@ -81,21 +84,24 @@ def test_old_answers_after_a_new_class_are_corrected_by_one_key_each(open_page, 
     page.until(lambda: page.all(".older:not([hidden]) button"))
     assert find_violations(page, axe) == []
     shown = page.item
-    line = _press_line(page, "Look through the ")
+    line = _press_line(page, "Look through them")
     assert line.startswith(
         f"{n_business} Business answers are older than Sci/Tech."
-        f"Look through the {older['n_likely']} that the model takes for it"
+        f"Look through them, the {older['n_likely']} that the model takes for it first"
     )
     n_actions = 1  # the button; to move there by Tab is what a click is for others
     assert not page.text(".older")
-    while mode := page.text(".mode .what"):
+    for _ in range(older["n_likely"]):
+        mode = page.text(".mode .what")
         assert "You said Business. A model trained without this answer says Sci" in mode
         is_wrong = _truth(page.item) == "Sci/Tech"
         before = page.text(".mode .place")
         page.press("3" if is_wrong else Keys.ENTER)
         n_actions += 1
         page.until(lambda before=before: page.text(".mode .place") != before)
-    assert page.item == shown
+    assert page.text(".mode .place") == f"{older['n_likely'] + 1} of {n_business}"
+    page.press(Keys.ESCAPE)
+    page.until(lambda: page.item == shown)
     page.until(lambda: page.desk.session.labels[wrong[0]] == "Sci/Tech")
     assert {page.desk.session.labels[id] for id in wrong} == {"Sci/Tech"}
     assert page.desk.item(wrong[0])["way"] == "review"
@@ -107,6 +113,23 @@ def test_old_answers_after_a_new_class_are_corrected_by_one_key_each(open_page, 
     page.press("u")
     page.until(lambda: page.item == last["text"])
     assert page.desk.session.labels[last["id"]] == "Business"
+
+
+def test_a_changed_description_offers_what_the_model_would_change(open_page):
+    page = open_page(TEXTS, LEARNER, {"classes": OLD})
+    _answer(page.desk, [id for id in range(30, 90) if id % 3 < 2], OLD)
+    wrong = [30, 33]
+    for id in wrong:
+        page.desk.answer(id, "Sports", "other")
+    page.desk.edit_class("Business", description="all about money")
+    _wait_for_model(page)
+    line = _press_line(page, "Look through them, the 2 that the model would change")
+    assert "Sports answers are older than the description of Business." in line
+    assert TEXTS.index(page.item) in wrong
+    page.press(Keys.ESCAPE)
+    page.move_to("Not now")
+    page.press(Keys.ENTER)
+    page.until(lambda: not page.text(".older"))
 
 
 def test_likely_ones_are_changed_in_the_list(open_page):
@@ -153,7 +176,7 @@ def test_texts_of_the_audit_are_behind_the_likely_ones_and_without_help(open_pag
     hidden = [id for id in blind if page.desk.session.labels[id] == "Business"]
     assert older["n_likely"] >= 1
     assert older["n_blind"] == len(hidden) >= 1
-    line = _press_line(page, "Look through the ")
+    line = _press_line(page, "Look through them")
     assert f"takes for it and {len(hidden)} drawn at random" in line
     for _ in range(older["n_likely"]):
         assert "A model trained without this answer" in page.text(".mode")
@@ -201,6 +224,24 @@ def test_a_filter_is_a_queue_and_stays(open_page, axe):
         "'dialog :is(input[type=search], select)')].map((field) => field.value)"
     )
     assert values[:2] == ["number 4", '"Sports"']
+
+
+def test_a_text_that_comes_again_is_like_any_other(open_page, monkeypatch):
+    monkeypatch.setattr(_queue, "_REPEAT_AFTER", timedelta(hours=-1))
+    page = open_page(TEXTS[:12], LEARNER, {"classes": OLD, "repeat": 1.0})
+    page.wait()
+    seen = []
+    while page.item not in seen:
+        seen.append(page.item)
+        page.go("1")
+    assert page.text(".mode") == ""
+    assert not page.all(".classes .given, .classes .predicted")
+    id = TEXTS.index(page.item)
+    page.go("2")
+    page.until(lambda: page.desk.quality()["repeats"])
+    assert page.desk.session.labels[id] == "Business"
+    page.open("Quality")
+    page.until(lambda: "Texts that came again: 0 %" in page.text("dialog"))
 
 
 def test_the_place_in_a_list_stays(open_page):

@@ -1,5 +1,7 @@
 """The plain prompt, with the lines that a person types."""
 
+from datetime import timedelta
+
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
@@ -12,6 +14,7 @@ from skactive.labeling._prompt import (
     describe_item,
     show_label,
 )
+from skactive.session import _queue
 
 CLASSES = ["joy", "deep love", "anger"]
 
@@ -55,7 +58,7 @@ def test_a_name_that_begins_with_what_is_typed_comes_first(open_desk):
 
 @pytest.mark.parametrize("leads", [False, True])
 def test_enter_accepts_the_better_source_and_a_star_the_other(open_desk, leads):
-    item = {"prediction": "yes", "suggestion": "no", "id": 3}
+    item = {"prediction": "yes", "suggestion": "no", "id": 3, "way": None}
     desk = open_desk(suggestions={0: "no"})
     state, shown = desk.state(), []
     desk.state = lambda annotator=None: (
@@ -69,6 +72,20 @@ def test_enter_accepts_the_better_source_and_a_star_the_other(open_desk, leads):
     prompt._item = item | {"prediction": None}
     prompt._answer("*")
     assert shown == ["No class fits. ? lists the classes."]
+
+
+def test_an_answer_to_a_text_that_came_again_is_kept_as_such(open_desk, monkeypatch):
+    monkeypatch.setattr(_queue, "_REPEAT_AFTER", timedelta(hours=-1))
+    desk = open_desk(session={"repeat": 1.0})
+    prompt = _Prompt(desk, "prompt", input, print)
+    (item,) = desk.next("prompt", n_queries=1)
+    while item["way"] is None:
+        desk.answer(item["id"], "yes", "prompt")
+        (item,) = desk.next("prompt", n_queries=1)
+    prompt._item = item
+    prompt._answer("no")
+    assert desk.session.labels[item["id"]] == "yes"
+    assert "came again: 0 %" in desk.quality()["repeats"]
 
 
 def test_the_prompt_lists_the_commands_of_the_desk(open_desk):

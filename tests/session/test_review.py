@@ -5,6 +5,7 @@ import time
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
@@ -78,6 +79,7 @@ def test_all_older_answers_are_offered_before_a_model_knows_the_class(open_desk)
     assert state["older"] == {
         "name": "tech",
         "label": None,
+        "described": False,
         "n_items": 30,
         "n_likely": 0,
         "n_blind": 0,
@@ -95,7 +97,9 @@ def test_likely_ones_are_those_that_models_without_them_take_for_the_class(grown
     assert (older["label"], older["n_items"]) == ("business", 20)
     assert older["n_likely"] == len(wrong)
     assert {*find(grown, likely="tech")} == wrong
-    assert {*find(grown, before="tech")} == {*range(30)}
+    everything = find(grown, before="tech")
+    assert {*everything[: len(wrong)]} == wrong  # the most likely first
+    assert {*everything} == {*range(30)}
     assert {*find(grown, before="tech", label="sports")} == {*range(1, 30, 3)}
     assert {*find(grown, "search", before="tech")} == {*range(30)}
     item = grown.item(2, held_out=True)
@@ -106,6 +110,53 @@ def test_likely_ones_are_those_that_models_without_them_take_for_the_class(grown
     grown.answer(5, "tech", "tab", way="review")
     assert {*find(grown, likely="tech")} == wrong - {2, 5}
     assert grown.state()["older"]["n_items"] == 18
+
+
+def test_a_changed_description_counts_what_the_model_would_change(open_desk):
+    desk = open_desk()
+    answer(desk, range(30))
+    for id in (0, 3):  # about business
+        desk.answer(id, "sports", "tab")
+    check(desk)
+    assert desk.state()["older"] is None
+    desk.edit_class("business", description="all about money")
+    check(desk)
+    assert desk.state()["older"] == {
+        "name": "business",
+        "label": "sports",
+        "described": True,
+        "n_items": 12,
+        "n_likely": 2,
+        "n_blind": 0,
+    }
+    assert {*find(desk, likely="business")} == {0, 3}
+    assert len(find(desk, before="business")) == 30
+    assert {*find(desk, before="business")[:2]} == {0, 3}
+    assert desk.state()["added"] == []
+    desk.answer_all([0, 3], "business", "tab")
+    assert desk.state()["older"] is None
+    seq = desk.state()["undo"]["seq"]
+    desk.undo(seq, "tab")
+    desk.undo(desk.state()["undo"]["seq"], "tab")  # the description
+    assert desk.state()["older"] is None
+
+
+def test_several_classes_per_text_have_older_answers_too(open_session):
+    learner = ActiveLearner(
+        make_pipeline(TfidfVectorizer(), OneVsRestClassifier(LogisticRegression())),
+        random_state=0,
+    )
+    options = {"classes": NAMES[:2], "multi_label": True, "refit": False}
+    with Desk(open_session(TEXTS, learner=learner, **options)) as desk:
+        for id in range(60):
+            if id == 12:
+                desk.add_class("tech")
+            known = NAMES[id % 3] in desk.session.known_classes
+            desk.answer(id, [NAMES[id % 3]] if known else [], "tab")
+        check(desk)
+        n_likely = desk.state()["older"]["n_likely"]
+        assert n_likely == 4
+        assert {*find(desk, likely="tech")} == {2, 5, 8, 11}
 
 
 def test_the_line_follows_new_names_and_ends_with_the_class(grown):

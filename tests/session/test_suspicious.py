@@ -14,7 +14,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skactive import ActiveLearner
+from skactive import ActiveLearner, ClassDescriptions
 from skactive.estimation._suspicious import (
     find_suspicious,
     find_suspicious_numbers,
@@ -22,6 +22,7 @@ from skactive.estimation._suspicious import (
     temper,
 )
 from skactive.semi_supervised import SelfTraining
+from skactive.session._doubts import find_supervised
 
 
 def noisy(seed, n=300, k=4, noise=0.2, sharpness=2.0):
@@ -245,3 +246,13 @@ def test_few_names_and_no_probabilities(open_session, data):
     session.tell({2: []}, unasked=True)
     with pytest.raises(TypeError, match="must have predict_proba for doubts"):
         session.suspicious()
+
+
+def test_answers_are_checked_by_what_describes_their_classes():
+    model = make_pipeline(TfidfVectorizer(), SelfTraining(LogisticRegression()))
+    described = ClassDescriptions(model, {"yes": "good", "no": "bad"})
+    supervised = find_supervised(described)
+    assert supervised.descriptions == described.descriptions
+    assert isinstance(supervised.estimator[-1], LogisticRegression)
+    assert find_supervised(model)[-1] is model[-1].estimator
+    assert find_supervised(ClassDescriptions(LogisticRegression(), ["a", "b"])) is None

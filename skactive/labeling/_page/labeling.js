@@ -57,7 +57,7 @@ const MOST_EXAMPLE = 1000;  // characters of a text that becomes an example
 const describeUndo = ({ event, label, name, n_items: n }, classes) => ({
   tell: n > 1 ? `${n} answers were taken back.` : `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
   add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
-  describe: `The earlier words about ${name} are back.`, order: "The earlier order is back.",
+  describe: `The change of ${name} was taken back.`,
 }[event] ?? "The last step was taken back.");
 const unread = (text, read) => {  // what the encoder does not read is marked
   if (read === null) return [text];
@@ -286,7 +286,7 @@ class Labeling {
     const slow = setTimeout(() => this.root.classList.add("saving"), 300);
     const seconds = Math.round((performance.now() - this.since) / 100) / 10;
     const way = item !== this.visiting || (this.walking && !this.reviewing) ? undefined : this.series?.way;
-    const extra = method === "answer" ? { seconds, ...(way ? { way } : {}) } : {};
+    const extra = method === "answer" ? { seconds, ...(item.way === "repeat" || way ? { way: item.way === "repeat" ? item.way : way } : {}) } : {};
     this.sent = item;
     await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra } });
     const following = !this.wasRefused && this.visiting === item ? await this.following() : this.visiting;
@@ -946,7 +946,7 @@ class Labeling {
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
   waiting() {  // what nobody has looked at, in words
-    const { n_doubtful: doubtful = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = this.state ?? {};
+    const { n_doubtful: doubtful = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = { ...this.state, ...this.result };
     return [doubtful && plural(doubtful, "doubtful answer"), skipped && `${skipped} skipped`, flagged && `${flagged} flagged`].filter(Boolean).join(", ");
   }
   async openFinish() {
@@ -1064,15 +1064,15 @@ class Labeling {
     const found = await this.ask(kind, { query, where, only_ids: true, ...ways });
     if (found?.items.length) await this.startSeries("review", found.items);
   }
-  showOlder() {  // answers that a new class may fit
-    const { older } = this.state, { ui } = this, look = encode(older), name = (label) => h("b", { dir: "auto" }, say(label));
-    ui.older.hidden = !older || this.visiting !== null || look === this.dismissed;
+  showOlder() {  // answers that a new class may fit, or that a description may change
+    const { older } = this.state, { ui } = this, look = encode(older), about = older && encode([older.name, older.described]), name = (label) => h("b", { dir: "auto" }, say(label));
+    ui.older.hidden = !older || this.visiting !== null || about === this.dismissed;
     if (!older || ui.older.look === look) return;
     ui.older.look = look;
-    const { n_items: n, n_likely: likely, n_blind: blind } = older, close = () => { this.dismissed = look; this.showOlder(); ui.text.focus(); };
-    const words = likely ? `Look through the ${likely} that the model takes for it${blind ? ` and ${blind} drawn at random` : ""}` : "Look through them";
-    ui.older.replaceChildren(h("span", {}, `${n.toLocaleString("en")} `, older.label === null ? "" : [name(older.label), " "], n === 1 ? "answer is" : "answers are", " older than ", name(older.name), "."),
-      h("button", { type: "button", class: "link", onclick: () => this.walk("history", "", { likely: older.name }) }, words), h("button", { type: "button", class: "link", onclick: close }, "Not now"));
+    const { n_items: n, n_likely: likely, n_blind: blind } = older, close = () => { this.dismissed = about; this.showOlder(); ui.text.focus(); };
+    const first = `the ${likely} ${older.described ? "that the model would change" : "that the model takes for it"}${blind ? ` and ${blind} drawn at random` : ""}`;
+    ui.older.replaceChildren(h("span", {}, `${n.toLocaleString("en")} `, older.label === null ? "" : [name(older.label), " "], n === 1 ? "answer is" : "answers are", older.described ? " older than the description of " : " older than ", name(older.name), "."),
+      h("button", { type: "button", class: "link", onclick: () => this.walk("history", "", { before: older.name, ...older.label === null ? {} : { label: older.label } }) }, likely ? `Look through them, ${first} first` : "Look through them"), h("button", { type: "button", class: "link", onclick: close }, "Not now"));
   }
   async query(method, args) {  // the content, or what failed
     try {
@@ -1211,7 +1211,7 @@ class Labeling {
       const missing = found.classes.filter((entry) => entry.missing).sort((a, b) => b.missing - a.missing).slice(0, 3);
       body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), accuracy === null ? null : range([accuracy, ...interval]),
         accuracy === null ? null : h("p", { class: "note" }, sentence(found.gain)),
-        curve.length > 1 ? this.drawCurve(curve) : null,
+        found.repeats ? h("p", {}, found.repeats) : null, curve.length > 1 ? this.drawCurve(curve) : null,
         this.state.random_only === null ? null : this.showShares(found),
         this.state.random_only === null ? null : h("label", { class: "line" }, random, "Random texts only: shares are soon exact, but the model learns less"),
         missing.length ? h("p", {}, `Label ${missing.map(({ name, missing: n }) => `${n} more of ${say(name)}`).join(", ")}: a class needs 10.`) : null,
