@@ -45,7 +45,7 @@ const marked = (text, wanted, source = wanted.trim().replace(/[.*+?^${}()|[\]\\]
   const pattern = source && new RegExp(source, "gi");
   const place = pattern ? whole.search(pattern) : 0, start = place > 24 ? whole.lastIndexOf(" ", place - 12) + 1 : 0, excerpt = cut(whole.slice(start), 300);
   const found = pattern ? [...excerpt.matchAll(pattern)].filter(([part]) => part) : [], ends = [0, ...found.map((match) => match.index + match[0].length)];
-  return [start ? "… " : null, found.map((match, i) => [excerpt.slice(ends[i], match.index), h("mark", {}, match[0])]), excerpt.slice(ends.at(-1))];
+  return [start ? "… " : null, ...found.flatMap((match, i) => [excerpt.slice(ends[i], match.index), h("mark", {}, match[0])]), excerpt.slice(ends.at(-1))];
 };
 const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low)}–${Math.round(100 * high)})`;
 const range = ([share, low, high]) => svg("svg", { viewBox: "0 0 300 22", "aria-hidden": "true" }, svg("rect", { class: "track", x: 0, y: 8, width: 300, height: 6, rx: 3 }),
@@ -404,6 +404,7 @@ class Labeling {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const key = /^[\x20-\x7e]$/.test(raw) ? raw.toLowerCase() : /^Key[A-Z]$/.test(code) ? code[3].toLowerCase() : raw;
     if (field) {
+      if (raw === "Escape" && this.ui.guide.contains(target)) this.ui.text.focus();
       if (target === this.ui.filter) this.onFilterKey(event);
       if (target === this.ui.number) this.onNumberKey(event);
       return;
@@ -563,7 +564,7 @@ class Labeling {
     ui.recent = h("ol", { class: "recent", "aria-label": "Last answers" });
     ui.guide = h(page ? "aside" : "div", { class: "guide", "aria-label": "Guide", tabindex: "0" });
     ui.meanings = h("div", {});
-    ui.guide.append(h("h2", {}, "Classes"), ui.meanings, this.addForm());
+    ui.guide.append(h("h2", {}, "Classes"), ui.meanings, this.addForm(() => ui.text.focus()));
     ui.ending = h("section", { class: "ending", "aria-label": "Result", hidden: true });
     ui.guess = h("div", { class: "guess" });
     this.buildStart();
