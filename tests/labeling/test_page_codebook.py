@@ -101,6 +101,17 @@ def test_a_class_is_edited_in_the_guide(open_wide):
     assert "no joy" not in page.text(".guide")
 
 
+def test_keys_answer_again_after_a_class_was_added_in_the_guide(open_wide):
+    page = open_wide()
+    field = page.all(".guide > form input")[0]
+    field.send_keys("odd: neither", Keys.ENTER)
+    page.until(lambda: "odd" in page.classes)
+    page.until(lambda: page.driver.switch_to.active_element == page.all(".text")[0])
+    field.send_keys("od", Keys.ESCAPE)
+    page.go("3")
+    page.until(lambda: list(page.desk.session.labels.values()) == ["odd"])
+
+
 def test_what_is_typed_stays_while_others_answer(open_wide):
     page = open_wide()
     edit(page, "no")

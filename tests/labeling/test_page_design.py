@@ -133,6 +133,11 @@ return [...document.querySelectorAll("kbd")].filter((kbd) => kbd.checkVisibility
     next(x for x in tools if x.text == "History").click()
     page.until(lambda: page.all("dialog[open]"))
     assert not page.text("nav")
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all("dialog[open]"))
+    page.press("?")
+    page.until(lambda: page.all("dialog .keys"))
+    assert page.all("dialog .keys kbd")[0].is_displayed()  # a keyboard may be there
 
 
 def test_a_guide_beside_the_text_on_a_wide_window(open_page, view, axe):

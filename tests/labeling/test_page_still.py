@@ -22,7 +22,8 @@ INTENTS = [
     *map("own {}".format, range(20)),
 ]
 MANY = INTENTS + [f"intent_{i}" for i in range(74)]
-EMOTIONS = [f"feeling{i}" for i in range(27)] + ["disappointment"]
+EMOTIONS = ["disappointment", *(f"feeling{i}" for i in range(27))]
+SIX = ["admiration", "amusement", "anger", "annoyance", "approval", "caring"]
 MODEL = {"n_labels": 3, "training": False, "adapted": 0, "encoded": 1, "error": None}
 ESTIMATE = (
     "about 79 % of the rest is predicted right (53-92 %); about 40 more texts " * 2
@@ -56,6 +57,7 @@ def show(window):
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1}
         metrics["mobile"] = size == "phone"
         do("Emulation.setDeviceMetricsOverride", metrics)
+        do("Emulation.setTouchEmulationEnabled", {"enabled": metrics["mobile"]})
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         do("Emulation.setEmulatedMedia", {"features": features})
         servers.append(LabelingServer(desk, token=TOKEN).start())
@@ -68,6 +70,7 @@ def show(window):
     for server in servers:
         server.stop()
     do("Emulation.clearDeviceMetricsOverride", {})
+    do("Emulation.setTouchEmulationEnabled", {"enabled": False})
     do("Emulation.setEmulatedMedia", {"features": []})
 
 
@@ -197,6 +200,36 @@ return [...document.querySelectorAll(".classes .name")].map((x) =>
     assert len({height for _, _, height, _ in rows}) == 1
     assert all(title == f"{name}: what is about {name}" for name, title, _, _ in rows)
     assert {name for name, _, _, is_cut in rows if is_cut} <= {LONGEST}
+
+
+@pytest.mark.parametrize("size", ["phone", "zoom"])
+def test_nothing_is_cut_where_there_is_little_room(show, size):
+    events = {0: {"model": MODEL}}
+    page = show(ScriptedDesk(SIX, events=events, target="multi-label"), size)
+    code = """
+return [...document.querySelectorAll(".source, .classes .name")].map((x) =>
+  [x.scrollWidth > x.clientWidth, x.getClientRects()[0].height]);
+"""
+    shown = page.driver.execute_script(code)
+    assert len(shown) == 7
+    assert not any(is_cut for is_cut, _ in shown)
+    assert len({height for _, height in shown[1:]}) == 1  # no word is broken
+
+
+@pytest.mark.parametrize("size", ["laptop", "zoom"])
+@pytest.mark.parametrize("names", [SIX, EMOTIONS])
+def test_what_is_suggested_is_not_cut(show, names, size):
+    events = {0: {"model": MODEL, "suggestions": {"compared": 0, "leads": True}}}
+    options = {"target": "multi-label", "suggestion": names[:1]}
+    page = show(ScriptedDesk(names, events=events, **options), size)
+    code = """
+return [...document.querySelectorAll(".guess button")].map((x) =>
+  [x.className, x.scrollWidth - x.clientWidth, x.clientHeight]);
+"""
+    (first, cut, height), (_, cut_too, height_too) = page.driver.execute_script(code)
+    assert (first, cut) == ("suggestion", 0)  # only the tiles name what is predicted
+    assert cut_too == 0 or names is EMOTIONS
+    assert max(height, height_too) < (70 if size == "zoom" else 45)
 
 
 def test_three_or_four_classes_are_in_sight_at_a_zoom_of_200_percent(show):
@@ -332,6 +365,47 @@ def test_a_warning_of_a_slow_reply_goes_with_the_next_reply(show):
     page.go("1")
     page.until(lambda: not page.text(".warning"))
     assert [label for _, label in page.desk.answers] == [THREE[0]]
+
+
+# Dialogs ------------------------------------------------------------------------------
+
+
+def test_close_is_in_sight_below_many_classes(show):
+    page = show(ScriptedDesk(INTENTS))
+    page.open("Classes")
+    page.until(lambda: page.driver.execute_script(
+        "return document.querySelector('dialog').scrollTop > 500"
+    ))  # fmt: skip
+    assert _bottom(page, "dialog .title button") < _bottom(page, "dialog") - 60
+    edges = _bottom(page, "dialog", "top"), _bottom(page, "dialog .title", "top")
+    assert abs(edges[0] - edges[1]) <= 1  # nothing is seen above it
+
+
+def test_a_list_has_one_scroll_bar_at_a_zoom_of_200_percent(show):
+    page = show(ScriptedDesk(THREE), "zoom")
+    for _ in range(6):
+        _answer(page)
+    page.open("History")
+    page.until(lambda: page.all(".rows li"))
+    code = """
+return [...document.querySelectorAll("dialog, dialog *")].filter((x) =>
+  x.scrollHeight > x.clientHeight + 1 && getComputedStyle(x).overflowY === "auto"
+).map((x) => x.tagName);
+"""
+    assert page.driver.execute_script(code) == ["DIALOG"]
+
+
+def test_why_names_a_word_once_and_says_what_the_marks_mean(show, axe):
+    desk = ScriptedDesk(THREE, ["rain rain sun " * 200], {0: {"model": MODEL}})
+    words = [[0, 0, 4, 0.2], [0, 5, 9, 0.1], [0, 10, 13, -0.1]]
+    explain = desk.explain
+    desk.explain = lambda id: explain(id) | {"words": words}
+    page = show(desk)
+    page.press("w")
+    page.until(lambda: page.text("dialog .why"))
+    assert page.text("dialog p[role=status]").count("rain") == 1
+    assert "underlined words against it" in page.text("dialog .note")
+    assert find_violations(page, axe) == []  # the text can be scrolled by keys
 
 
 # Keys ---------------------------------------------------------------------------------

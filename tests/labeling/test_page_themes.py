@@ -57,6 +57,8 @@ def test_search_by_pattern_and_by_meaning(open_page):
     _choose(page, "How", "Pattern")
     query.send_keys("number1[0-2]$")
     page.until(lambda: "3 texts" in page.text("dialog [role=status]"))
+    page.until(lambda: len(page.all("dialog .rows mark")) == 3)
+    assert page.text("dialog .rows mark") in ("number10", "number11", "number12")
     query.send_keys("(")
     page.until(lambda: "regular expression" in page.text("dialog [role=status]"))
     query.clear()

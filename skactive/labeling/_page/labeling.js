@@ -40,12 +40,12 @@ const showFailure = (fails, error) => { fails.hidden = !error; fails.textContent
 const breakable = (name) => say(name).split(/(?<=[_\-/])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));  // between words only
 const cut = (text, n) => (text.length > n ? `${text.slice(0, n).replace(/\s+\S*$/, "")} …` : text);  // at the end of a word
 const brief = (text) => cut(Array.isArray(text) ? text.join(" | ") : text, 200);
-const marked = (text, wanted) => {  // an excerpt around the first match; all matches are marked
+const marked = (text, wanted, source = wanted.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+")) => {  // an excerpt around the first match; all matches are marked
   const whole = (Array.isArray(text) ? text.join(" | ") : text).replace(/\s+/g, " ");
-  const pattern = wanted.trim() && new RegExp(`(${wanted.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+")})`, "iu");
+  const pattern = source && new RegExp(source, "gi");
   const place = pattern ? whole.search(pattern) : 0, start = place > 24 ? whole.lastIndexOf(" ", place - 12) + 1 : 0, excerpt = cut(whole.slice(start), 300);
-  const parts = pattern ? excerpt.split(new RegExp(pattern, "giu")) : [excerpt];
-  return [start ? "… " : null, ...parts.map((part, i) => (i % 2 ? h("mark", {}, part) : part))];
+  const found = pattern ? [...excerpt.matchAll(pattern)].filter(([part]) => part) : [], ends = [0, ...found.map((match) => match.index + match[0].length)];
+  return [start ? "… " : null, ...found.flatMap((match, i) => [excerpt.slice(ends[i], match.index), h("mark", {}, match[0])]), excerpt.slice(ends.at(-1))];
 };
 const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low)}–${Math.round(100 * high)})`;
 const range = ([share, low, high]) => svg("svg", { viewBox: "0 0 300 22", "aria-hidden": "true" }, svg("rect", { class: "track", x: 0, y: 8, width: 300, height: 6, rx: 3 }),
@@ -404,6 +404,7 @@ class Labeling {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const key = /^[\x20-\x7e]$/.test(raw) ? raw.toLowerCase() : /^Key[A-Z]$/.test(code) ? code[3].toLowerCase() : raw;
     if (field) {
+      if (raw === "Escape" && this.ui.guide.contains(target)) this.ui.text.focus();
       if (target === this.ui.filter) this.onFilterKey(event);
       if (target === this.ui.number) this.onNumberKey(event);
       return;
@@ -563,7 +564,7 @@ class Labeling {
     ui.recent = h("ol", { class: "recent", "aria-label": "Last answers" });
     ui.guide = h(page ? "aside" : "div", { class: "guide", "aria-label": "Guide", tabindex: "0" });
     ui.meanings = h("div", {});
-    ui.guide.append(h("h2", {}, "Classes"), ui.meanings, this.addForm());
+    ui.guide.append(h("h2", {}, "Classes"), ui.meanings, this.addForm(() => ui.text.focus()));
     ui.ending = h("section", { class: "ending", "aria-label": "Result", hidden: true });
     ui.guess = h("div", { class: "guess" });
     this.buildStart();
@@ -712,12 +713,12 @@ class Labeling {
     ui.mode.hidden = !this.visiting;
     this.showOlder();
     if (this.visiting) this.showMode(item);
-    const accept = (name, label, extra, source) => h("button", { type: "button", title: this.tell(label), onclick: () => { this.answer(label); ui.text.focus(); } },
+    const accept = (name, label, extra, source) => h("button", { type: "button", class: source, title: this.tell(label), onclick: () => { this.answer(label); ui.text.focus(); } },
       kbd(this.offerKey(source)), `${name} `, h("b", { dir: "auto" }, this.tell(label)), extra);
     const onButton = !this.several && !this.numeric;  // the class's own button shows the prediction
     const offered = { prediction: () => !onButton && accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, "prediction"),
       suggestion: () => accept("Suggestion:", item.suggestion, "", "suggestion") };
-    const none = h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? BLIND : "No prediction yet.");
+    const none = h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? BLIND : item && "No prediction yet.");
     ui.guess.replaceChildren(...this.offers.length ? this.offers.map(([source]) => offered[source]()).filter(Boolean) : [none]);
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
@@ -756,8 +757,8 @@ class Labeling {
     return h("dl", { class: "meanings" }, this.state.classes.map((entry, i) => {
       const { key, name, description, examples, taken, count, share } = entry, all = [...examples, ...taken];
       const row = hue(h("div", {},
-        h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note", title: share && "Labels, and the share of all texts" }, plural(count, "label"), share ? ` · ${about(share)}` : "",
-          root && h("button", { type: "button", class: "link", "aria-label": `Edit ${say(name)}`, onclick: () => this.editClass(entry, root, row) }, "Edit"))),
+        h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note", title: share && "Labels, and the share of all texts" }, plural(count, "label"), share ? ` · ${about(share)}` : ""),
+          root && h("button", { type: "button", class: "link", "aria-label": `Edit ${say(name)}`, onclick: () => this.editClass(entry, root, row) }, "Edit")),
         description || all.length ? h("dd", { dir: "auto" }, description, all.map((text) => h("q", { dir: "auto" }, text))) : null), i);
       return row;
     }));
@@ -919,13 +920,13 @@ class Labeling {
       if (!error && error !== false) this.dialog.close();
     };
     field.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.ctrlKey) send(event); });
-    return h("form", { onsubmit: send }, h("label", {}, label, field), fails, h("button", { type: "submit", class: "primary" }, submit));
+    return h("form", { onsubmit: send }, h("label", {}, label, field), fails, h("button", { type: "submit", class: "primary" }, submit, field.matches("textarea") ? kbd("Ctrl+Enter") : null));
   }
   openNote() {
     const { item } = this;
     if (!item) return;
     const field = h("textarea", { rows: "3", autofocus: true });
-    this.openBeside("Note", this.form("A note on this text (Ctrl+Enter saves)", item.note, (text) => { this.mark("note", { text }, text.trim() ? "The note was saved." : "The note was removed.", { item }); }, "Save", field));
+    this.openBeside("Note", this.form("A note on this text", item.note, (text) => { this.mark("note", { text }, text.trim() ? "The note was saved." : "The note was removed.", { item }); }, "Save", field));
   }
   openName() {
     const save = async (name) => {
@@ -994,7 +995,7 @@ class Labeling {
     form.requestSubmit();
   }
   buildStart() {
-    const { ui } = this, kinds = [["single-label", "One class for each text"], ["multi-label", "Several classes, or none, for each text"], ["regression", "A number for each text"]];
+    const { ui } = this, kinds = [["single-label", "One class"], ["multi-label", "Several classes, or none"], ["regression", "A number"]];
     const show = () => {
       ui.names.replaceChildren(...[...this.typed.keys()].map((name, i) => hue(h("li", { class: "hued", dir: "auto" }, name), i)));
       ui.start.classList.toggle("numbers", this.kind === "regression");
@@ -1006,10 +1007,9 @@ class Labeling {
     ui.start = this.form("Which classes? Separate them by commas, or write one per line.", "", () => this.begin(), "Start",
       h("textarea", { rows: "4", spellcheck: "false", oninput: show, onkeydown: (event) => this.onStartKey(event) }));
     const [label, fails, button] = ui.start.children;
-    label.append(h("span", { class: "note asked" }, "A description after the name is read by people and by the model: “refund: wants the money back”."));
+    label.append(h("span", { class: "note asked" }, "People and the model read a description: “refund: wants the money back”."));
     ui.goals = h("label", { class: "goal" }, "Labels to reach", ui.goal);
     ui.samples = h("div", { class: "samples" });
-    button.append(" ", kbd("Ctrl+Enter"));
     ui.start.replaceChildren(h("h2", {}, "What do you want to find out?"), ui.samples, ui.kinds, label, ui.names, fails, h("div", { class: "go" }, ui.goals, button));
     ui.start.classList.add("start");
     ui.start.hidden = true;
@@ -1188,12 +1188,13 @@ class Labeling {
       const own = found.words.filter(([number]) => number === part);
       return h("p", { dir: "auto" }, own.map((entry, i) => [word([part, i ? own[i - 1][2] : 0, entry[1]]), level(entry[3]) ? h("mark", { class: level(entry[3]) }, word(entry)) : word(entry)]), word([part, own.at(-1)?.[2] ?? 0]));
     });
-    const best = found.words.filter(([, , , fall]) => level(fall) && fall > 0).sort((a, b) => b[3] - a[3]).slice(0, 3);
+    const best = found.words.filter(([, , , fall]) => level(fall) && fall > 0).sort((a, b) => b[3] - a[3]).filter((entry, i, all) => all.findIndex((other) => word(other) === word(entry)) === i).slice(0, 3);
+    const marks = found.words.some((entry) => level(entry[3])) ? h("p", { class: "note" }, "Marked words speak for the prediction, underlined words against it.") : "";
     const without = (fall) => (this.numeric ? short(found.prediction - fall) : percent(Math.max(0, found.probability - fall)));
     note.replaceChildren("The model says ", h("b", { dir: "auto" }, this.tell(found.prediction)), found.probability === null ? "" : `${found.prediction.length > 1 && this.several ? ", on average" : ""} ${percent(found.probability)}`, ". ",
       ...(best.length ? best.flatMap((entry, i) => [i ? ", " : "Without ", h("b", { dir: "auto" }, word(entry)), `: ${without(entry[3])}`]) : [found.error || "No single word decides it."]), best.length ? "." : "");
     const near = found.items.map((other) => this.entry(other, "", `similarity ${percent(other.similarity)}`));
-    note.after(h("div", { class: "why" }, shown), h("h3", {}, near.length ? "The most similar labeled texts" : "No labeled text to compare"), h("ul", { class: "list" }, near));
+    note.after(h("div", { class: "why", tabindex: "0", role: "region", "aria-label": "The text" }, shown), marks, h("h3", {}, near.length ? "The most similar labeled texts" : "No labeled text to compare"), h("ul", { class: "list" }, near));
   }
   async openQuality() {
     const body = h("div", { class: "quality" }), doubtful = h("input", { type: "checkbox" }), fails = failure();
@@ -1245,11 +1246,11 @@ class Labeling {
     if (found.items?.length) return this.startSeries("more", found.items, label);
     showFailure(fails, found.error ?? "There is no such text.");
   }
-  entry(item, query, extra) {  // of a list; it opens the text
+  entry(item, query, extra, source) {  // of a list; it opens the text
     const soft = (text) => (text ? h("span", { class: "note" }, ` ${text}`) : null), ways = { bulk: "with others", more: "more of a class", review: "checked" };
     return h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
       item.label === null ? soft(this.listed === "history" ? "skipped" : "not labeled") : h("b", { dir: "auto" }, say(item.label)), soft(extra), item.flag ? " ⚑ flagged" : "", soft(item.annotator), soft(ways[item.way]),
-      h("span", { class: "excerpt", dir: "auto" }, marked(item.text, query)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
+      h("span", { class: "excerpt", dir: "auto" }, marked(item.text, query, source)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
   }
   async openList(kind) {
     const search = kind === "search", since = performance.now(), list = h("ul", { class: "list rows" }), note = h("p", { class: "note", role: "status" }), checked = new Set();
@@ -1293,7 +1294,7 @@ class Labeling {
       if (mine !== turn || !list.isConnected) return;
       if (found.error) return void (note.textContent = found.error);
       this.listed = kind;
-      const row = (item) => h("li", {}, this.several || this.numeric ? null : h("input", { type: "checkbox", "aria-label": `Check: ${cut(brief(item.text), 40)}`, onchange: check }), this.entry(item, text).firstChild);
+      const row = (item) => h("li", {}, this.several || this.numeric ? null : h("input", { type: "checkbox", "aria-label": `Check: ${cut(brief(item.text), 40)}`, onchange: check }), this.entry(item, text, "", how.value.includes("regex") ? text : undefined).firstChild);
       list.replaceChildren(...(start ? list.children : []), ...found.items.map(row));
       const items = [...(start ? kept.items : []), ...found.items];
       Object.assign(kept, { text: query.value, how: how.value, items, n: items.length, fields: Object.fromEntries(Object.entries(filters).map(([name, field]) => [name, field.value])) });
