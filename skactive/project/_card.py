@@ -14,7 +14,6 @@ _CHANGES = {
     "remove": "{removed} was removed",
     "rename": "{old} became {new}",
     "describe": "new words about {name}",
-    "order": "another order",
 }
 
 
@@ -93,8 +92,12 @@ def _describe_codebook(session, state):
     events = [x for x in state.undoable if x["event"] in _CHANGES]
     if not session.known_classes:
         return []
-    changes = [f"{_CHANGES[x['event']].format(**x)} ({x['t'][:10]})" for x in events]
-    rows = [("Version", "; ".join([str(len(events) + 1), *changes]))]
+    changes = [
+        f"{_CHANGES[x['event']].format(**x)} ({x['t'][:10]})"
+        for x in events
+        if x["event"] != "describe" or x["entry"]
+    ]
+    rows = [("Version", "; ".join([str(len(changes) + 1), *changes]))]
     for name, entry in session.codebook.items():
         texts = [entry["description"], *entry["examples"], *entry["taken"]]
         rows.append((str(name), "; ".join(filter(None, texts)) or "not described"))

@@ -146,7 +146,7 @@ class Quality:
                 answers = [core.state.answers.get(id) for id in core.state.audited]
             n_blind = sum(bool(one and one.blind) for one in answers)
             # The sample ends at the first text of the order that has no answer.
-            waits = ", first those that wait elsewhere" * (n_blind > n)
+            waits = ", with those that wait in another window" * (n_blind > n)
             missing = max(1, MIN_AUDIT - max(n, n_blind))
             texts = "text" if missing == 1 else "texts"
             return f"estimate after {missing} more random {texts}{waits}"

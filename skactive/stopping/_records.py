@@ -381,7 +381,8 @@ class AuditGoal(StoppingRule):
             most, least = "", 1 / estimate.n_pool
             inverse = (1 / n_audited - least) * (wanted / estimate.half_width) ** 2
             needed = math.ceil(1 / (inverse + least))
-        more = max(1, (needed - n_audited) * audit_every - n_answers)
+        more = min((needed - n_audited) * audit_every, estimate.n_pool - n_audited)
+        more = max(1, more - n_answers)
         every = f", one in {audit_every} drawn at random" * (audit_every > 1)
         return f"{most}about {more:,} more answers{every}: {goal}"
 

@@ -242,11 +242,11 @@ def test_random_texts_that_another_page_holds_are_the_reason(open_random):
     desk = open_random()
     held = desk.next("other tab")
     label(desk, 8)
-    said = "estimate after 2 more random texts, first those that wait elsewhere"
+    said = "estimate after 2 more random texts, with those that wait in another window"
     assert desk.state()["estimate"] == said
     for item in held:
         desk.answer(item["id"], "yes", "other tab")
-    assert "wait elsewhere" not in desk.state()["estimate"]
+    assert "another window" not in desk.state()["estimate"]
 
 
 def test_the_prompt_shows_shares_and_has_the_switch(open_random):

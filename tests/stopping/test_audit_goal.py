@@ -155,3 +155,9 @@ def test_the_goal_is_said_in_answers_before_and_after_an_estimate(every):
     least = int(re.search(r"\d+", goal.describe(found, 80))[0])
     assert goal.describe(found, 80, every, 30) == f"about {least * every - 30:,} {said}"
     assert goal.describe(found, 80, every, 10**6) == f"about 1 {said}"
+
+
+def test_the_goal_needs_no_more_answers_than_there_are_texts():
+    unknown = MeanEstimate(None, None, 12, 300)
+    said = AuditGoal("shares:5").describe(unknown, 12, 10, 3)
+    assert said.startswith("at most about 285 more answers")
