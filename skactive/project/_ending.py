@@ -120,6 +120,8 @@ def _measure(project, progress):
     accuracy = project.desk.quality()["sentence"]  # or why it is unknown
     if estimate is not None and estimate.n_audited:
         accuracy = f"{estimate.say_accuracy()}."
+    if agreement := project.desk.quality()["agreement"]:
+        accuracy = f"{accuracy} {agreement[0].upper()}{agreement[1:]}."
     progress.add(accuracy=accuracy)
     LOG.info(accuracy)
 
@@ -134,7 +136,8 @@ def describe_model(session, table, sources, classes):
     facts = {"Table": f"{table.path.name}, {table.label}"}
     facts["Labels"] = f"{people:,} by people, {given:,} of the table"
     facts |= {"Classes": ", ".join(map(str, classes))} if classes else {}
-    estimates = {}
+    agreement, estimates = session.agreement(), {}
+    facts |= {"Agreement": str(agreement)} if agreement.n_items else {}
     try:
         with warnings.catch_warnings(action="ignore"):
             with suppress(ValueError, TypeError):

@@ -95,6 +95,12 @@ class Project(ProjectSettings):
         :class:`skactive.stopping.AuditGoal`.
     annotator : str, default=None
         Who answers.
+    coders : sequence of str, default=()
+        Names of several people who answer. The page has an address for each of them.
+    overlap : float, default=None
+        Share of the texts that two people answer, independently: these are drawn at
+        random, and nobody sees the answer of the other before. Defaults to that of the
+        folder, or 0.
     strategy : str, default=None
         Name of the query strategy. Defaults to "uherding", and "lcmd" for numbers.
     model : str or sequence of str, default=None
@@ -350,7 +356,8 @@ class Project(ProjectSettings):
             more = dict(self.classes) if is_dict else {}
             descriptions = {x: text for x, text in more.items() if text is not None}
             names = as_given(list(self.classes), known)
-        for kind, words in (("class", names), ("annotator", [self.annotator])):
+        people = [self.annotator, *self.coders]
+        for kind, words in (("class", names), ("annotator", people)):
             for word in words or ():
                 self._check_words(kind, word)
         suggested = self.table.read_suggested(self.suggest) if self.suggest else {}
@@ -397,6 +404,7 @@ class Project(ProjectSettings):
             given=self.given.values(),
             columns=self.find_columns,
             forecast=partial(self._trainer.forecast, self.session, self.given),
+            coders=self.coders,
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)
@@ -474,7 +482,8 @@ class Project(ProjectSettings):
         try:
             check_record(self.folder_, self._columns)
             write_record(self.folder_, self._columns)
-            options: dict = {"max_adapted_pool": None} if self.adapt else {}
+            options: dict = {"annotator": self.annotator, "overlap": self.overlap}
+            options |= {"max_adapted_pool": None} if self.adapt else {}
             options |= {"multi_label": True} if self.target == "multi-label" else {}
             self.session = LabelingSession(
                 learner.set_params(batch_size=_BATCH),
@@ -484,7 +493,6 @@ class Project(ProjectSettings):
                 encode=self.table.encode,
                 audit_every=AUDIT_EVERY,
                 max_similarity=_MAX_SIMILARITY,
-                annotator=self.annotator,
                 classes=classes,
                 **options,
             )

@@ -10,7 +10,7 @@ from .._utils._sklearn import check_bool, check_count, check_option
 from ._lists import FILTERS
 
 SHOWN = ("none", "prediction", "suggestion")  # of a machine, the most counts
-WAYS = ("bulk", "more", "review")  # how an answer came about; None for the usual way
+WAYS = ("bulk", "more", "review", "settled")  # how an answer came about, or None
 _CONDITIONS = ("label", "by", "only", "before", "likely")
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 

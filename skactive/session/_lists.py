@@ -2,18 +2,19 @@
 
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, same_label
+from ._coders import SETTLED, find_disputed, find_visible, keep_unsettled
 from ._pool import fold
 
-FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
+FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful", "disputed")
 _N_RECENT = 10  # answers that are shown with the next item
 
 
-def _keep(state, ids, label=None, by=None, only=None, before=None):
+def _keep(state, answers, ids, label=None, by=None, only=None, before=None):
     """Return the ids of items with a class, an annotator and a property of FILTERS.
 
-    Their answers are older than the class `before`, if it was added.
+    Their `answers` are older than the class `before`, if it was added.
     """
-    answers, tests = state.answers, []
+    tests = []
     if label is not None:
         wanted = key_of(label)
         tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
@@ -26,6 +27,7 @@ def _keep(state, ids, label=None, by=None, only=None, before=None):
         ids = [id for id in ids if id in answers]
         ids = [id for id in ids if all(test(answers[id]) for test in tests)]
     having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
+    having["disputed"] = find_disputed(state) if only == "disputed" else ()
     if only == "unlabeled":
         return [id for id in ids if id not in answers]
     return [id for id in ids if only is None or id in having[only]]
@@ -61,16 +63,21 @@ def _find_answered(state, ids, query):
     ]
 
 
-def keep_listed(core, doubts, ids, where, query):
-    """Return the ids of a list that meet the conditions of `Desk.history`, in order."""
+def keep_listed(core, doubts, ids, where, query, annotator):
+    """Return the ids of a list that meet the conditions of `Desk.history`, in order.
+
+    They are not chosen by answers that the annotator may not see. Without ids, all
+    answered and skipped items are listed.
+    """
     where = {"only": None, "before": None, "likely": None, **(where or {})}
     only, before, likely = map(where.pop, ("only", "before", "likely"))
     with core.lock:
-        order = None
+        order, answers = None, find_visible(core, annotator)
+        ids = core.state.latest(answers) if ids is None else ids
         if only == "doubtful":
             only, order = None, [id for id, *_ in doubts.list_rows()]
         since = before if likely is None else likely
-        ids = _keep(core.state, ids, only=only, before=since, **where)
+        ids = _keep(core.state, answers, ids, only=only, before=since, **where)
         if likely is not None and (both := doubts.find_likely(ids, likely)):
             order = [*both[0], *both[1]]
         members = {*ids}
@@ -78,20 +85,24 @@ def keep_listed(core, doubts, ids, where, query):
     return _find_answered(core.state, ids, query)
 
 
-def describe_added(core, doubts):
+def describe_added(core, doubts, answers):
     """Return the classes that were "added", and what is "older" than one, or None.
 
     That is the newest class that is predicted for some older answers, or that no model
-    knows yet. "label" is the one class that these have, None for several.
+    knows yet. "label" is the one class that these have, None for several. `answers` are
+    those that are shown.
     """
     with core.lock:
         added = find_added(core.state)
-        return {"added": list(added), "older": _describe_older(core, doubts, added)}
+        return {
+            "added": list(added),
+            "older": _describe_older(core, doubts, added, answers),
+        }
 
 
-def _describe_older(core, doubts, added):
+def _describe_older(core, doubts, added, answers):
     """Return what is "older" than one of the added classes; see `describe_added`."""
-    answers, classes = core.state.answers, core.known_classes()
+    classes = core.known_classes()
     for name, since in reversed(added.items()):
         ids, label = [id for id in answers if answers[id].seq < since], None
         both = doubts.find_likely(ids, name) if name in classes else ([], [])
@@ -114,7 +125,9 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
     were recorded.
     """
     pool, same = core.state.pool, {}
-    for id in ids:
+    if way == SETTLED:
+        ids = keep_unsettled(core, ids, label, annotator)
+    for id in ids if way != SETTLED else ():
         own = core.state.answers_of(id).get(annotator)
         if own is not None and key_of(own.label) == key_of(label):
             same[id] = own.way
@@ -131,10 +144,11 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
     return new
 
 
-def list_recent(core, annotator, predicted):
+def list_recent(core, annotator, predicted, answers):
     """Return the last answers and skips of an annotator, the newest first.
 
-    `predicted` is what the model said before: label, score and event, by id.
+    `predicted` is what the model said before: label, score and event, by id. `answers`
+    are those that the annotator may see.
     """
     state, ids = core.state, {}
     for event in reversed(state.undoable):
@@ -146,7 +160,7 @@ def list_recent(core, annotator, predicted):
     entries = []
     for id in ids:
         with core.lock:
-            pool, answer = state.pool, state.answers.get(id)
+            pool, answer = state.pool, answers.get(id)
             text = take_row(pool.X, int(pool.positions([id])[0]))
         label, _, seq = predicted.get(id, (None, None, 0))
         entries.append(

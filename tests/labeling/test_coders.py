@@ -1,0 +1,221 @@
+"""Links of several people: each is one person, and sees no answer of another before."""
+
+import json
+import shutil
+import threading
+import time
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from skactive.labeling._address import find_links
+from skactive.labeling._calls import METHODS
+from skactive.labeling._server import LabelingServer
+
+from ._helpers import TOKEN
+from .test_blind import FRONT, LEARNER, Moody, read  # noqa: F401
+
+SESSION = {"classes": ["yes", "no", "maybe"], "refit": False}
+SESSION |= {"overlap": 1.0, "audit_every": 2, "annotator": None}
+TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(40)]
+
+
+def read_everything(desk, ids, who="bob"):
+    """Return what each call returns to a person, before and after own answers."""
+    called, found = set(), []
+
+    def ask(method, **arguments):
+        called.add(method)
+        if "id" in arguments:
+            arguments["id"] = json.dumps(arguments["id"])
+        if method != "release":
+            arguments["annotator"] = who
+        found.append((method, arguments, read(desk, method, **arguments)))
+
+    def look():
+        while desk.check()["computing"]:
+            time.sleep(0.01)
+        for method in ("state", "check", "quality", "history", "themes"):
+            ask(method)
+        for query, how in (("film", "words"), ("yes", "words"), ("f.*1", "regex")):
+            ask("search", query=query, n_items=99, how=how)
+            ask("history", query=query)
+        for where in (
+            *({"label": name} for name in ("yes", "no", "odd")),
+            *({"only": name} for name in ("unlabeled", "note", "disputed", "doubtful")),
+            *({"by": "ann"}, {"before": "odd"}, {"likely": "odd"}),
+        ):
+            ask("search", query="", n_items=99, where=where)
+            ask("history", where=where, only_ids=True)
+        for name in ("yes", "no"):
+            ask("more", label=name)
+        for id in (*ids, 0, 1):
+            for method in ("item", "similar", "explain"):
+                ask(method, id=id)
+            ask("item", id=id, held_out=True)
+
+    look()
+    ask("add_class", name="odd")
+    ask("next", client="tab")
+    look()
+    ask("skip", id=ids[0], client="tab")
+    ask("flag", id=ids[1])
+    ask("note", id=ids[1], text="of bob")
+    ask("edit_class", name="odd", description="strange")
+    ask("rename_class", old="odd", new="very odd")
+    ask("remove_class", name="very odd")
+    ask("draw", random_only=True)
+    ask("draw", random_only=False)
+    rest = [id for id in range(40) if id not in desk.session.labels]
+    ask("answer", id=rest[0], label="no", client="tab", seconds=1.0)
+    seq = desk.state(who)["undo"]["seq"]
+    ask("undo", seq=seq, client="tab")
+    called.add("answer_all")
+    read(
+        desk,
+        "answer_all",
+        ids=list(map(json.dumps, rest[:2])),
+        label="yes",
+        client="tab",
+        annotator=who,
+    )
+    ask("release", client="tab")
+    look()
+    assert called == {*METHODS}
+    return found
+
+
+@pytest.mark.slow
+def test_no_call_shows_a_person_what_another_one_said_before(open_desk):
+    found = []
+    for said in ("yes", "no"):
+        # Estimates need 20 labels, and are of the whole audit; there are fewer here.
+        desk = open_desk(TEXTS, LEARNER, {**SESSION, "overlap": 0.5})
+        session = desk.session
+        first = session.ask(14, annotator="ann").ids
+        audited = [id for id in first if id in session._core.state.audited]
+        assert len(audited) == 7
+        others = [id for id in first if id not in audited]
+        labels = ["yes" if id % 2 else "no" for id in others]
+        session.tell(others, labels, annotator="ann")
+        session.refit()  # from here on no model learns
+        for id in audited:
+            desk.item(id, annotator="ann")
+            desk.answer(id, said, "tab of ann", "ann", seconds=1.0)
+            desk.note(id, f"surely {said}", "ann")
+        assert read(desk, "item", id=str(audited[0]))[1]["label"] is None
+        assert desk.item(audited[0], annotator="ann")["label"] == said
+        found.append(read_everything(desk, audited[:2]))
+        desk.close()
+        session.close()
+        shutil.rmtree(session.folder)
+    for before, after in zip(*found, strict=True):
+        assert before == after
+
+
+def test_after_an_own_answer_both_are_shown(open_desk):
+    desk = open_desk(TEXTS, session=SESSION)
+    id = desk.next("tab 1", "ann", 1)[0]["id"]
+    desk.answer(id, "yes", "tab 1", "ann")
+    assert desk.history(annotator="bob")["total"] == 0
+    assert desk.history(annotator="ann")["total"] == 1
+    counts = [entry["count"] for entry in desk.state("bob")["classes"]]
+    assert counts == [0, 0, 0]
+    desk.answer(id, "no", "tab 2", "bob")
+    for who in ("ann", "bob", "eve"):
+        said = [one["label"] for one in desk.item(id, annotator=who)["said"]]
+        assert said == ["yes", "no"]
+    desk.undo(desk.state("bob")["undo"]["seq"], "tab 2", "bob")
+    assert desk.item(id, annotator="bob")["label"] is None
+
+
+def post(link, method, **arguments):
+    body = json.dumps(arguments).encode()
+    request = Request(f"{link}api/{method}", body, {"Content-Type": "application/json"})
+    try:
+        with urlopen(request) as response:
+            return response.status, json.load(response)
+    except HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.fixture
+def links(open_desk):
+    desk = open_desk(TEXTS, session=SESSION, coders=("ann", "bob"))
+    with LabelingServer(desk, token=TOKEN) as server:
+        yield server.links
+
+
+def test_a_link_is_one_person(links):
+    status, items = post(links["ann"], "next", client="tab")
+    assert status == 200
+    id = items[0]["id"]
+    for name in ("bob", "Ann", "ann "):
+        status, content = post(
+            links["ann"], "answer", id=id, label="yes", client="x", annotator=name
+        )
+        assert status == 403
+        assert f"'annotator' must be 'ann' at this address, got {name!r}" in str(
+            content
+        )
+    for method in ("undo", "state", "history", "item", "skip", "note", "quality"):
+        assert post(links["bob"], method, annotator="ann")[0] == 403
+    for name in ("ann", "", None):
+        status, state = post(
+            links["ann"], "answer", id=id, label="yes", client="x", annotator=name
+        )
+        assert (status, state["annotator"]) == (200, "ann")
+    assert state["coders"] == ["ann", "bob"]
+    status, state = post(links["bob"], "state")
+    assert (state["annotator"], state["undo"]) == ("bob", None)
+    assert post(links["bob"], "undo", seq=2, client="x")[0] == 409
+
+
+def test_the_address_of_the_server_itself_is_nobody(links):
+    url = links["ann"].replace(links["ann"].split("/")[-2], TOKEN)
+    assert urlopen(url).status == 200  # the same command finds the page
+    status, content = post(url, "state", annotator="ann")
+    assert status == 403
+    assert "Use the link of a coder" in content["error"]
+    other = find_links(url, ["eve"])["eve"]
+    assert post(other, "state")[0] == 401
+
+
+def test_links_stay_the_same_and_differ_by_name():
+    url = "http://127.0.0.1:80/a-token-for-the-tests/"
+    links = find_links(url, ["ann", "bob", "Zoë 💡"])
+    assert links == find_links(url, ["ann", "bob", "Zoë 💡"])
+    assert len({*links.values(), url}) == 4
+    assert all(link.startswith("http://127.0.0.1:80/") for link in links.values())
+
+
+@pytest.mark.slow
+def test_800_answers_at_once_by_two_links_are_all_stored(open_desk):
+    texts = [f"text {i}" for i in range(800)]
+    options = {**SESSION, "overlap": 0.25, "refit": "background"}
+    desk = open_desk(texts, session=options, coders=("ann", "bob"))
+    wrong = []
+
+    def work(link, start):
+        for id in range(start, start + 400):
+            said = {"id": str(id), "label": ("yes", "no")[id % 2], "client": link}
+            status, _ = post(link, "answer", **said)
+            other, _ = post(link, "answer", **said, annotator="eve")
+            if (status, other) != (200, 403):
+                wrong.append((status, other))
+
+    with LabelingServer(desk, token=TOKEN) as server:
+        threads = [
+            threading.Thread(target=work, args=[link, 400 * i])
+            for i, link in enumerate(server.links.values())
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+    given = desk.session.answers
+    assert len(given) == 800
+    assert all(given[id] == {"ann": ("yes", "no")[id % 2]} for id in range(400))
+    assert all(given[id] == {"bob": ("yes", "no")[id % 2]} for id in range(400, 800))
