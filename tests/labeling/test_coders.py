@@ -1,19 +1,23 @@
 """Links of several people: each is one person, and sees no answer of another before."""
 
+import csv
 import json
 import shutil
 import threading
 import time
+from collections import Counter
+from itertools import cycle, permutations
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling._address import find_links
 from skactive.labeling._calls import METHODS
 from skactive.labeling._server import LabelingServer
 
-from ._helpers import TOKEN
+from ._helpers import TOKEN, Page
 from .test_blind import FRONT, LEARNER, Moody, read  # noqa: F401
 
 SESSION = {"classes": ["yes", "no", "maybe"], "refit": False}
@@ -219,3 +223,115 @@ def test_800_answers_at_once_by_two_links_are_all_stored(open_desk):
     assert len(given) == 800
     assert all(given[id] == {"ann": ("yes", "no")[id % 2]} for id in range(400))
     assert all(given[id] == {"bob": ("yes", "no")[id % 2]} for id in range(400, 800))
+
+
+def alpha_by_hand(rows):
+    """Return Krippendorff's alpha of pairs of labels, by its coincidence matrix."""
+    coincidences, n = Counter(), 2 * len(rows)
+    for one, other in rows:
+        coincidences[one, other] += 1
+        coincidences[other, one] += 1
+    totals = Counter()
+    for (one, _), count in coincidences.items():
+        totals[one] += count
+    observed = sum(x for (a, b), x in coincidences.items() if a != b) / n
+    pairs = permutations(totals, 2)
+    expected = sum(totals[a] * totals[b] for a, b in pairs) / (n * (n - 1))
+    return 1 - observed / expected
+
+
+@pytest.mark.slow
+def test_two_people_in_two_windows(open_desk, window, tmp_path):
+    options = {**SESSION, "refit": "background", "overlap": 0.25, "audit_every": 10}
+    desk = open_desk(session=options, coders=("ann", "bob"))
+    session, pages, asked = desk.session, {}, {"ann": [], "bob": []}
+
+    def truth(text):
+        number = int(text.split()[-1])
+        return "1" if number % 2 else "2"
+
+    def say(who, text):
+        is_wrong = who == "bob" and int(text.split()[-1]) % 3 == 0
+        return {"1": "2", "2": "1"}[truth(text)] if is_wrong else truth(text)
+
+    def look(who):
+        window.switch_to.window(pages[who][0])
+        return pages[who][1]
+
+    with LabelingServer(desk, token=TOKEN) as server:
+        for who, link in server.links.items():
+            if pages:
+                window.switch_to.new_window("window")
+            pages[who] = window.current_window_handle, Page(window, link)
+            button = look(who).until(
+                lambda p=pages[who][1]: p.text(".foot button:disabled")
+            )
+            assert button == f"Annotator: {who}"
+        left = set(asked)
+        for who in cycle(asked):
+            if not left:
+                break
+            page = look(who)
+            ended = lambda p=page: "No text is left" in p.text(".text")  # noqa: E731
+            text = page.until(lambda p=page, e=ended: p.item or e())
+            if text is True:
+                left.discard(who)
+                continue
+            left.add(who)
+            asked[who].append(text)
+            time.sleep(0.05)
+            page.press(say(who, text))
+            page.until(lambda p=page, e=ended, t=text: p.item != t or e())
+        session = desk.session
+        by = {
+            who: {session._core.state.pool.X.index(x) for x in asked[who]}
+            for who in asked
+        }
+        assert all(len(by[who]) == len(asked[who]) for who in asked)
+        assert by["ann"] | by["bob"] == {*session.labels} == {*range(60)}
+        both = by["ann"] & by["bob"]
+        assert both == {id for id, given in session.answers.items() if len(given) > 1}
+        assert both == {*session._core.queue.find_shared([*both])}
+        assert 10 <= len(both) <= 35
+        session.export(tmp_path / "answers.csv", what="answers")
+        rows = {}
+        for row in csv.DictReader((tmp_path / "answers.csv").open()):
+            rows.setdefault(row["id"], []).append(row["label"])
+        twice = [tuple(row) for row in rows.values() if len(row) == 2]
+        agreement = session.agreement()
+        assert agreement.n_items == len(twice) == len(both)
+        assert agreement.alpha == pytest.approx(alpha_by_hand(twice))
+        disputed = [id for id in both if len({*session.answers[id].values()}) == 2]
+        assert agreement.share == pytest.approx(1 - len(disputed) / len(both))
+
+        page = look("ann")
+        page.until(lambda: page.text(".disputed .badge").strip() == str(len(disputed)))
+        page.all(".disputed")[0].click()
+        for n in range(len(disputed)):
+            page.until(lambda: len(page.all(".said button")) == 2)
+            page.until(lambda: page.text(".said").count("ann: ") == 1)
+            text = page.item
+            if n == 0:  # the first one, taken back, then by the key of a class
+                page.press(Keys.SPACE)
+                page.until(lambda: len([*decided(session)]) == 1)
+                page.until(lambda t=text: page.item != t)
+                page.press("u")
+                page.until(lambda t=text: page.item == t)
+                page.until(lambda: not decided(session))
+                page.until(lambda: len(page.all(".said button")) == 2)
+                page.press(truth(text))
+            else:
+                page.press("m" if n % 2 else truth(text))
+            page.until(lambda n=n: len(decided(session)) == n + 1)
+            page.until(lambda t=text, n=n: page.item != t)
+        page.until(lambda: not page.text(".disputed .badge"))
+        assert session.agreement() == agreement
+        page.open("Quality")
+        said = page.until(lambda: page.text(".agreement"))
+        assert said.startswith(f"Ann and bob agree on {len(both) - len(disputed)} of")
+    assert {*decided(session)} == {*disputed}
+
+
+def decided(session):
+    answers = session._core.state.answers
+    return [id for id, answer in answers.items() if answer.way == "settled"]

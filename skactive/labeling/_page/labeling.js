@@ -547,7 +547,7 @@ class Labeling {
     ui.edit = button("Classes", () => this.openClasses());
     ui.guideButton = button("Guide", () => this.setGuide(!this.guided), null, { class: "wide", "aria-expanded": "false" });
     ui.check = button("Check", () => this.review());
-    ui.disputed = button("Disagreements", () => this.walk("history", "", { only: "disputed" }, {}, "settled"));
+    ui.disputed = button("Disagreements", () => this.walk("history", "", { only: "disputed" }, {}, "settled"), null, { class: "disputed", title: "Texts that people answered differently" });
     ui.nav = h("nav", { "aria-label": "Tools", onclick: () => this.setMenu(false) }, page ? ui.guideButton : null, button("History", () => this.openList("history")), ui.check, ui.disputed,
       button("Search", () => this.openList("search")), ui.edit, button("Quality", () => this.openQuality()), button("Help", () => this.openHelp(), "?"),
       this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "finish" }) : null);
