@@ -32,7 +32,6 @@ def make_project(
 ):
     """Return the project of the options of the command."""
     options["show"] = [x for part in show or () for x in part.split(",") if x]
-    options["coders"] = options.get("coders") or ()
     options["adapt"] = options.get("adapt") or (False if no_adapt else None)
     several = [x for x in ("text", "label", "model", "prompt") if options.get(x)]
     options |= {name: one_or_several(options[name]) for name in several}

@@ -157,7 +157,11 @@ class _Prompt:
         elif line == "?":
             state = self._desk.state()
             self._write(describe_keys(state))
-            self._write("\n".join(list_classes(state, about=True)))
+            lines = [
+                *list_classes(state, about=True),
+                self._desk.quality()["agreement"],
+            ]
+            self._write("\n".join(filter(None, lines)))
         else:
             self._answer(line)
 

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from concurrent.futures import wait
 from itertools import cycle, permutations
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -15,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling._address import find_links
 from skactive.labeling._calls import METHODS
+from skactive.labeling._prompt import _Prompt
 from skactive.labeling._server import LabelingServer
 
 from ._helpers import TOKEN, Page
@@ -62,6 +64,7 @@ def read_everything(desk, ids, who="bob"):
     look()
     ask("add_class", name="odd")
     ask("next", client="tab")
+    wait(desk._jobs.values())  # what is asked for meanwhile has a number as well
     look()
     ask("skip", id=ids[0], client="tab")
     ask("flag", id=ids[1])
@@ -335,3 +338,14 @@ def test_two_people_in_two_windows(open_desk, window, tmp_path):
 def decided(session):
     answers = session._core.state.answers
     return [id for id, answer in answers.items() if answer.way == "settled"]
+
+
+def test_the_prompt_says_how_much_people_agree(open_desk):
+    desk, lines = open_desk(TEXTS, session=SESSION), []
+    for who in ("ann", "bob"):
+        for _ in range(12):
+            id = desk.next(who, who, 1)[0]["id"]
+            desk.answer(id, "yes" if id % 2 else "no", who, who)
+    read = iter(["?", "q"]).__next__
+    _Prompt(desk, "prompt", lambda _: read(), lines.append).run()
+    assert "ann and bob agree on 12 of 12 texts" in "\n".join(lines)
