@@ -157,10 +157,8 @@ class _Prompt:
         elif line == "?":
             state = self._desk.state()
             self._write(describe_keys(state))
-            lines = [
-                *list_classes(state, about=True),
-                self._desk.quality()["agreement"],
-            ]
+            agreement = self._desk.quality()["agreement"]
+            lines = [*list_classes(state, about=True), agreement]
             self._write("\n".join(filter(None, lines)))
         else:
             self._answer(line)

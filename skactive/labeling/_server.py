@@ -90,8 +90,7 @@ class LabelingServer(HttpServer):
         arguments = await self.read_json(request, MAX_BODY)
         coder = self._coders.get(request.path_params["token"])
         if self._coders and coder is None:
-            error = "Use the link of a coder, which is printed at the start."
-            return self.respond(403, {"error": error})
+            return self.respond(403, {"error": "Use the link of a coder."})
         if method == "finish":
             self.finished = True
             self._is_over.set()
