@@ -11,8 +11,8 @@ from ..project import Project, ProjectSettings
 from ..session import LockedError
 from ._parser import one_or_several, show_line
 
-_REMEMBERED = "text label show separator id suggest until annotator folder features "
-_REMEMBERED += "repeat strategy model prompt dimensions machine machine_model "
+_REMEMBERED = "text label show separator id suggest until annotator overlap folder "
+_REMEMBERED += "features repeat strategy model prompt dimensions machine machine_model "
 _REMEMBERED += "max_requests max_tokens max_length regression adapt"
 _REPEATED = "model", "prompt"
 
@@ -56,6 +56,8 @@ def _label(project, terminal, port, open_browser):
         need_bert("the model", extras="bert,label,demo,save")
     project.command = name_command(project, terminal)
     try:
+        if terminal and project.coders:
+            raise ValueError("'coders' must be left out with --terminal.")
         if terminal:
             run_prompt(project)
         elif not _serve(project, port, open_browser):
@@ -93,6 +95,7 @@ def name_command(project, terminal=False):
             words += [word for each in values for word in (option, each)]
         else:
             words += [option, *map(str, values)]
+    words += ["--coders", ",".join(project.coders)] if project.coders else []
     words += ["--no-adapt"] * (project.adapt is False)
     words += ["--no-fine-tuning"] * (not project.fine_tuning)
     return shlex.join(words + ["--terminal"] * terminal)

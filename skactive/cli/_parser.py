@@ -121,7 +121,7 @@ def _as_names(text):
     names = [name.strip() for name in text.split(",")]
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):
         raise argparse.ArgumentTypeError(
-            f"must be at least two different classes, separated by commas, got {text!r}"
+            f"must be at least two different names, separated by commas, got {text!r}"
         )
     return names
 
@@ -173,6 +173,7 @@ _TYPES = {
     "count": _as_count,
     "count_or_zero": _as_count_or_zero,
     "names": _as_names,
+    "number": float,
     "path": Path,
     "points": _as_points,
     "seconds": _as_seconds,

@@ -1,5 +1,6 @@
 """Where the page of a project is served, and was served the last time."""
 
+import hmac
 import json
 from contextlib import suppress
 from http.client import HTTPException
@@ -68,6 +69,16 @@ def find_page(folder):
             start_daemon(opener.open, url).result(_FIND_SECONDS).close()
             return url
     return None
+
+
+def find_links(url, coders):
+    """Return the address of each coder, dict of name to str.
+
+    Each has a token that follows from that of `url`, but does not tell it.
+    """
+    root, token = url.rstrip("/").rsplit("/", 1)
+    codes = (hmac.digest(token.encode(), x.encode(), "sha256").hex() for x in coders)
+    return {x: f"{root}/{code[:32]}/" for x, code in zip(coders, codes, strict=True)}
 
 
 def _identify(folder):

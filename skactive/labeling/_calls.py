@@ -34,9 +34,12 @@ METHODS = (
 )
 
 
-def call(desk: Desk, method: str, arguments: Any) -> tuple[int, Any]:
+def call(
+    desk: Desk, method: str, arguments: Any, coder: str | None = None
+) -> tuple[int, Any]:
     """Return the HTTP status and the JSON content of one call.
 
+    If a `coder` calls, nobody else can be the annotator.
     Ids travel as JSON texts: JavaScript would round large integers.
     """
     try:
@@ -50,7 +53,13 @@ def call(desk: Desk, method: str, arguments: Any) -> tuple[int, Any]:
         if "ids" in arguments:
             arguments = {**arguments, "ids": [*map(json.loads, arguments["ids"])]}
         function = getattr(desk, method)
-        inspect.signature(function).bind(**arguments)
+        signature = inspect.signature(function)
+        if coder is not None and "annotator" in signature.parameters:
+            if (name := arguments.get("annotator")) not in (None, "", coder):
+                error = f"'annotator' must be {coder!r} at this address, got {name!r}."
+                return 403, {"error": f"{error} Use the link of that person."}
+            arguments = {**arguments, "annotator": coder}
+        signature.bind(**arguments)
         return 200, _write_ids(function(**arguments))
     except (ValueError, TypeError, RecursionError) as error:
         return 409 if method == "undo" else 400, {"error": str(error)}

@@ -157,7 +157,9 @@ class _Prompt:
         elif line == "?":
             state = self._desk.state()
             self._write(describe_keys(state))
-            self._write("\n".join(list_classes(state, about=True)))
+            agreement = self._desk.quality()["agreement"]
+            lines = [*list_classes(state, about=True), agreement]
+            self._write("\n".join(filter(None, lines)))
         else:
             self._answer(line)
 

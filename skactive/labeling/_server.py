@@ -18,7 +18,7 @@ from .._utils._sklearn import check_bool
 from ..project import Project
 from ..serving import HttpServer
 from ..session import Desk
-from ._address import find_page, recall_address, remember_address
+from ._address import find_links, find_page, recall_address, remember_address
 from ._calls import call
 from ._start import StartDesk
 
@@ -43,6 +43,7 @@ class LabelingServer(HttpServer):
     """Serve the page of a desk on 127.0.0.1, on `port` or on a free one.
 
     `ending` is None or returns what the pages show after the end, a JSON object.
+    `links` are the addresses of the coders of the desk, by name; only they can call.
     """
 
     ending: Callable[[], Any] | None = None
@@ -59,11 +60,14 @@ class LabelingServer(HttpServer):
         self._waiting = anyio.CapacityLimiter(200)
         super().__init__(self._list_routes(), self._has_token, port=port)
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
+        self.links = find_links(self.url, desk.coders)
+        self._coders = {link.split("/")[-2]: name for name, link in self.links.items()}
 
     def _has_token(self, scope, headers):
         """Whether the address of a request has the token."""
         token = scope["path"].lstrip("/").split("/")[0].encode()
-        return hmac.compare_digest(token, self.token.encode())
+        tokens = [self.token, *self._coders]
+        return any(hmac.compare_digest(token, one.encode()) for one in tokens)
 
     def _list_routes(self):
         async def send_file(name, kind, request):
@@ -84,6 +88,9 @@ class LabelingServer(HttpServer):
         if method in ("answer", "skip"):
             pause_background()
         arguments = await self.read_json(request, MAX_BODY)
+        coder = self._coders.get(request.path_params["token"])
+        if self._coders and coder is None:
+            return self.respond(403, {"error": "Use the link of a coder."})
         if method == "finish":
             self.finished = True
             self._is_over.set()
@@ -92,7 +99,7 @@ class LabelingServer(HttpServer):
         try:
             if self._is_over.is_set():  # a page keeps its answer for the next time
                 return self.respond(503, {"error": "The session was finished."})
-            make = partial(call, self.desk, method, arguments)
+            make = partial(call, self.desk, method, arguments, coder)
             return self.respond(*await anyio.to_thread.run_sync(make))
         finally:
             self._n_calls -= 1
@@ -139,7 +146,7 @@ def serve(
     port: int | None = None,
     open_browser: bool = True,
     token: str | None = None,
-    announce: Callable[[str], Any] | None = None,
+    announce: Callable[[Any], Any] | None = None,
 ) -> bool:
     """Show the page of a desk, or of a project, until it is finished.
 
@@ -163,7 +170,9 @@ def serve(
         a random one. With the token and the port of the last time, a page that is still
         open goes on; a project keeps them.
     announce : callable, default=None
-        Called with the address as soon as the port is bound.
+        Called with the address as soon as the port is bound. If the desk or the project
+        has coders, each has an address: called with a dict of name to address. No
+        browser is opened then.
 
     Returns
     -------
@@ -218,6 +227,8 @@ def serve(
     options["open_browser"] = open_browser
     if isinstance(desk, Project):
         return _serve_project(desk, options)
+    if announce is not None:
+        options["announce"] = lambda server: announce(server.links or server.url)
     with open_page(desk, **options) as server:
         return server.finished
 
@@ -230,8 +241,8 @@ def _serve_project(project, options):
     """
     project.tell()
     if (url := find_page(project.folder_)) is not None:
-        LOG.info(f"{project.file} is open at {url}")
-        if options["open_browser"]:
+        _tell_links(f"{project.file} is open at", url, project.coders)
+        if options["open_browser"] and not project.coders:
             webbrowser.open(url)
         return False
     is_new, announce = project.needs_classes, options["announce"]
@@ -245,14 +256,14 @@ def _serve_project(project, options):
         port, token = recall_address(project.folder_, options["port"])
         options |= {"port": port, "token": token}
 
-    def tell(url):
-        if not remember_address(project.folder_, url):
+    def tell(server):
+        if not remember_address(project.folder_, server.url):
             path = project.folder_ / "page.json"
             LOG.info(f"{path} is another file: the address is not kept")
-        LOG.info(f"label at {url}")
+        _tell_links("label at", server.url, project.coders)
         LOG.info("Ctrl-C, or Finish on the page, writes the labeled table")
         if announce is not None:
-            announce(url)
+            announce(server.links or server.url)
 
     opened = None if is_new else project
     try:
@@ -270,6 +281,12 @@ def _serve_project(project, options):
             opened.close()
 
 
+def _tell_links(words, url, coders):
+    """Log the address of a page, or that of each coder."""
+    for name, link in (find_links(url, coders) or {"": url}).items():
+        LOG.info(f"{name}: {words} {link}".removeprefix(": "))
+
+
 @contextmanager
 def open_page(
     desk, *, port=None, open_browser=True, token=None, announce=None
@@ -281,8 +298,8 @@ def open_page(
     check_bool("open_browser", open_browser)
     server = LabelingServer(desk, port=port, token=token)
     if announce is not None:
-        announce(server.url)
-    if open_browser:  # the bound socket queues the browser's request
+        announce(server)
+    if open_browser and not server.links:  # the bound socket queues the request
         threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
     try:
         with suppress(KeyboardInterrupt):  # at any time, also while it starts

@@ -22,6 +22,7 @@ class StartDesk:
 
     def __init__(self, project):
         self.project, self._desk, self._lock = project, None, threading.Lock()
+        self.coders = tuple(project.coders)
 
     @property
     def has_begun(self):
@@ -38,6 +39,7 @@ class StartDesk:
         return {
             "source": project.file_.name,
             "annotator": annotator,
+            "coders": self.coders,
             "version": self.version(),
             "seq": -1,
             "target": project.target,

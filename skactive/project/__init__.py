@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Project": "_project",
     "ProjectSettings": "_settings",
-    "AUDIT_EVERY": "_project",
+    "AUDIT_EVERY": "_opening",
     "PREDICTED": "_record",
     "Trainer": "_model",
     "encode_table": "_encode",

@@ -52,7 +52,7 @@ def _describe_sample(project, core):
     session, text = project.session, project.text
     columns = [text] if isinstance(text, str) else text
     sample, seen = core.queue.choose_sample(blind=True)
-    strategy = core.models.newest().learner.strategy
+    strategy = core.models.taught()[0].strategy
     chosen = strategy if isinstance(strategy, str) else type(strategy).__name__
     rows = [
         ("Table", f"{project.file_.name}: {', '.join(columns)}"),
@@ -117,6 +117,5 @@ def _describe_model(session):
         ("Model", describe_estimator(estimator)),
         ("Weights of its parts", ", ".join(parts)),
         ("Encoder", ", ".join(shown)),
-        ("Labels", f"{len(learner.y_labeled_):,}"),
     ]
     return [row for row in rows if row[1]]

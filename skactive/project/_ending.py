@@ -89,6 +89,7 @@ def finish(project, progress):
                 predict = ["skactive", "predict", show(saved), "NEW_FILE"]
                 progress.add(model=show(saved), predict=shlex.join(predict))
         _measure(project, progress)
+        progress.add(card=show(write_card(project)))
     except KeyboardInterrupt:
         LOG.info("stopped" if failures else "stopped; the labels are written")
     if failures:
@@ -121,7 +122,9 @@ def _measure(project, progress):
     accuracy = project.desk.quality()["sentence"]  # or why it is unknown
     if estimate is not None and estimate.n_audited:
         accuracy = f"{estimate.say_accuracy()}."
-    progress.add(accuracy=accuracy, card=show(write_card(project)))
+    if agreement := project.desk.quality().get("agreement"):
+        accuracy = f"{accuracy} {agreement[0].upper()}{agreement[1:]}."
+    progress.add(accuracy=accuracy)
     LOG.info(accuracy)
 
 
@@ -135,7 +138,8 @@ def describe_model(session, table, sources, classes):
     facts = {"Table": f"{table.path.name}, {table.label}"}
     facts["Labels"] = f"{people:,} by people, {given:,} of the table"
     facts |= {"Classes": ", ".join(map(str, classes))} if classes else {}
-    estimates = {}
+    agreement, estimates = session.agreement(), {}
+    facts |= {"Agreement": str(agreement)} if agreement.n_items else {}
     try:
         with warnings.catch_warnings(action="ignore"):
             estimates = estimate_all(session)

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-from .._storage._files import Lock
 from .._storage._outputs import find_mode
 from .._tables._labels import JOIN, describe_lookalikes
 from .._tables._reader import find_files
@@ -19,16 +18,16 @@ from .._utils._containers import take_rows
 from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
 from ..annotators import ColumnAnnotator
-from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
+from ..session import Desk, read_manifest
 from ._card import describe_project
 from ._classes import add_classes, as_entries, as_given, find_classes, teach
 from ._ending import SAVING, Progress, describe_model, finish
 from ._model import Trainer
+from ._opening import open_session
 from ._record import (
     CHOSEN,
     DESCRIPTIONS,
     LABELED,
-    check_record,
     find_folder,
     make_folder,
     plain_folder,
@@ -43,9 +42,6 @@ from ._settings import ProjectSettings, say_cost
 from ._table import ROWS, LargeTable, Table
 
 LOG = logging.getLogger("skactive.project")
-_BATCH = 5  # items chosen at a time: few, so that they are of the newest model
-AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
-_MAX_SIMILARITY = 0.95
 _PART = 1024  # texts that are predicted at a time
 _OF_THE_MODEL = "model", "max_length", "prompt", "dimensions", "adapt", "strategy"
 _OF_THE_TABLE = ("file", "text", "label", "separator", "regression", "features")
@@ -98,6 +94,12 @@ class Project(ProjectSettings):
         Share of the texts that come again; see :class:`skactive.LabelingSession`.
     annotator : str, default=None
         Who answers.
+    coders : sequence of str, default=()
+        Names of several people who answer. The page has an address for each of them.
+    overlap : float, default=None
+        Share of the texts that two people answer, independently: these are drawn at
+        random, and nobody sees the answer of the other before. Defaults to that of the
+        folder, or 0.
     strategy : str, default=None
         Name of the query strategy. Defaults to "uherding", and "lcmd" for numbers.
     model : str or sequence of str, default=None
@@ -232,8 +234,8 @@ class Project(ProjectSettings):
         return self.table.read_given()
 
     @cached_property
-    def _columns(self):
-        """What the folder is for, a dict that is kept in it."""
+    def columns(self) -> dict[str, Any]:
+        """What the folder is for, a record that is kept in it."""
         return {
             "file": self.file_.name,
             "text": [self.text] if isinstance(self.text, str) else list(self.text),
@@ -246,7 +248,7 @@ class Project(ProjectSettings):
     @cached_property
     def folder_(self) -> Path:
         """The absolute folder, which is new or of a project of these columns."""
-        return find_folder(self.file_, self._columns, self.folder)
+        return find_folder(self.file_, self.columns, self.folder)
 
     @cached_property
     def _trainer(self):
@@ -289,7 +291,7 @@ class Project(ProjectSettings):
         project = replace(self, **changes)
         project.command = self.command
         if all(getattr(self, x) == getattr(project, x) for x in _OF_THE_TABLE):
-            read = ("table", "texts", "given", "folder_", "_states", "_columns")
+            read = ("table", "texts", "given", "folder_", "_states", "columns")
             project.__dict__ |= {x: vars(self)[x] for x in read if x in vars(self)}
         return project
 
@@ -352,7 +354,8 @@ class Project(ProjectSettings):
             more = self.classes if isinstance(self.classes, Mapping) else {}
             descriptions = {x: text for x, text in more.items() if text is not None}
             names = as_given(list(self.classes), known)
-        for kind, words in (("class", names), ("annotator", [self.annotator])):
+        people = [self.annotator, *self.coders]
+        for kind, words in (("class", names), ("annotator", people)):
             for word in words or ():
                 self._check_words(kind, word)
         suggested = self.table.read_suggested(self.suggest) if self.suggest else {}
@@ -375,7 +378,7 @@ class Project(ProjectSettings):
             classes = {x: descriptions.get(x, "") for x in classes or ()}
         elif classes and self._can_be_described(classes):
             classes = dict.fromkeys(classes)  # until somebody describes one
-        self._open_session(learner, None if is_resumed else classes)
+        self.session = open_session(self, learner, None if is_resumed else classes)
         if is_resumed and names is not None:
             self.messages.extend(add_classes(self.session, names))
         if self.suggest and suggested:
@@ -399,6 +402,7 @@ class Project(ProjectSettings):
             given=self.given.values(),
             columns=self.find_columns,
             forecast=partial(self._trainer.forecast, self.session, self.given),
+            coders=self.coders,
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)
@@ -468,42 +472,6 @@ class Project(ProjectSettings):
             )
         if kind == "class" and self.table.cells is not None:
             self.table.cells.join([text])
-
-    def _open_session(self, learner, classes):
-        """Open the session, once the folder is known to be of this project."""
-        self.make_folder()
-        lock = Lock(self.folder_ / "lock", f"the project in {show(self.folder_)!r}")
-        try:
-            check_record(self.folder_, self._columns)
-            write_record(self.folder_, self._columns)
-            options: dict = {"max_adapted_pool": None} if self.adapt else {}
-            options |= {"multi_label": True} if self.target == "multi-label" else {}
-            self.session = LabelingSession(
-                learner.set_params(batch_size=_BATCH),
-                self.texts,
-                self.folder_ / "session",
-                refit="background",
-                encode=self.table.encode,
-                audit_every=AUDIT_EVERY,
-                repeat=self.repeat,
-                max_similarity=_MAX_SIMILARITY,
-                annotator=self.annotator,
-                classes=classes,
-                **options,
-            )
-        except PoolChangedError as exc:
-            raise ValueError(
-                f"{str(self.file_)!r} must hold the labeled texts of "
-                f"{show(self.folder_)} as they were: {exc.fault}. Restore these texts, "
-                "or use folder=NEW."
-            ) from exc
-        finally:
-            lock.release()
-        if self.folder_ != plain_folder(self.file_):
-            self.messages.append(
-                f"the answers are in {show(self.folder_)}; the labeled table will be "
-                f"{self.output}"
-            )
 
     def _classes_to_open(self, classes):
         """Return a closed list of at least two classes, or None.
@@ -655,7 +623,7 @@ class Project(ProjectSettings):
         LOG.info("saving the model")
         self._progress.begin(SAVING)
         about = {
-            "text": self._columns["text"],
+            "text": self.columns["text"],
             "label": self.table.label,
             # A model whose fine-tuning was stopped is trained again.
             "stamp": self._stamp if self._trainer.is_final else None,
@@ -721,7 +689,7 @@ class Project(ProjectSettings):
         options = {name: getattr(self, name) for name in _OF_THE_MODEL}
         options |= {"target": self.target, "fine_tune": self.fine_tuning}
         items = sorted({**options, "features": features}.items())
-        return make_stamp(self._states, self.session, [self._columns, items])
+        return make_stamp(self._states, self.session, [self.columns, items])
 
     def _is_current(self, stamp):
         """Whether the table and the model were written for a stamp."""

@@ -86,13 +86,14 @@ def _collect(session):
 
     Copies of a text have the same cells, unless something was said about them.
     """
-    state, own, copies = session._core.state, {}, {}
-    pool = state.pool
+    core, own, copies = session._core, {}, {}
+    state, pool = core.state, core.state.pool
     for id in {**state.answers, **state.skipped, **state.flags, **state.notes}:
-        cells = {"flag": id in state.flags, "note": state.notes.get(id)}
+        cells = {"flag": id in state.flags, "note": core.join_notes(id)}
         if (answer := state.answers.get(id)) is not None:
             cells |= {"label_source": "person", "label": answer.label}
-            cells |= {"annotator": answer.annotator, "time": answer.time}
+            who = "settled by " * (answer.way == "settled") + (answer.annotator or "")
+            cells |= {"annotator": who or None, "time": answer.time}
             cells["seconds"] = answer.seconds
         elif id in state.skipped:
             cells["label_source"] = "skipped"

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from .._utils._checks import check_share
 from ..annotators import ChatAnnotator
 from ..stopping import AuditGoal
 
@@ -46,6 +47,8 @@ class ProjectSettings:
     until: str | None = None
     repeat: float = 0.0
     annotator: str | None = None
+    coders: Sequence[str] = ()
+    overlap: float | None = None
     strategy: str | None = None
     model: str | Sequence[str] | None = None
     max_length: int = 128
@@ -75,6 +78,15 @@ class ProjectSettings:
             if self.regression:
                 raise ValueError("'until' must be None with regression=True.")
         self.check_machine()
+        check_share("overlap", self.overlap or 0.0, limits=(0, 1))
+        names = [] if isinstance(self.coders, str) else [*self.coders]
+        is_good = len(set(map(str, names))) == len(names) > 1
+        if self.coders and not (is_good and all(map(_is_name, names))):
+            raise ValueError(
+                f"'coders' must be at least two different names, got {self.coders}."
+            )
+        if self.coders and self.annotator is not None:
+            raise ValueError("'annotator' must be left out with coders=.")
         if self.features is None:
             if self.is_large:
                 raise ValueError(
@@ -124,6 +136,11 @@ class ProjectSettings:
                 "'machine' must be a URL together with a name, machine_model=; got "
                 f"{self.machine!r} and {self.machine_model!r}. Pass both."
             )
+
+
+def _is_name(name):
+    """Whether something can be the name of a person."""
+    return isinstance(name, str) and 0 < len(name.strip()) == len(name) <= 100
 
 
 def say_cost(machine, texts):

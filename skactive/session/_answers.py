@@ -192,7 +192,7 @@ class Answers:
         """Whether a label that was given after an event has a name."""
         return any(
             one.seq > since and name in list_classes([one.label])
-            for one in self._state.list_answers()
+            for one in [*self._state.list_answers(), *self._state.answers.values()]
         )
 
     def add_class(self, name, annotator, description="", examples=()):

@@ -11,7 +11,7 @@ from ._lists import FILTERS
 
 SHOWN = ("none", "prediction", "suggestion")  # of a machine, the most counts
 # How an answer came about; None for the usual way.
-WAYS = ("bulk", "more", "review", "repeat")
+WAYS = ("bulk", "more", "review", "repeat", "settled")
 _CONDITIONS = ("label", "by", "only", "before", "likely")
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 

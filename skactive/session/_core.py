@@ -3,7 +3,7 @@
 import threading
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ._answers import Answers
 from ._journal import Journal
@@ -62,6 +62,13 @@ class Core:
         """Return the checked name of an annotator; None stands for the session's."""
         return self.annotator if annotator is None else check_annotator(annotator)
 
+    def join_notes(self, id):
+        """Return the note of an item; where two answer, what each of them wrote."""
+        notes = self.state.own_notes.get(id, {})
+        if len(notes) < 2 or not self.queue.find_shared([id]):
+            return self.state.notes.get(id)
+        return "\n".join(f"{by or 'somebody'}: {text}" for by, text in notes.items())
+
     @contextmanager
     def recording(self, nothing="Nothing was recorded."):
         """Hold the lock while something is recorded; an error says that it was not."""
@@ -110,6 +117,7 @@ def open_core(
             learner, descriptions, journal.manifest, target
         )
         begin_or_resume(journal, pool, learner, classes, options, target, descriptions)
+        options = replace(options, overlap=journal.state.overlap)
         vocabulary, choosing = Vocabulary(journal, learner, target), threading.RLock()
         models = Models(journal, learner, vocabulary, refit, encode, max_pool)
         queue = Queue(journal, learner, models, choosing, options)

@@ -14,9 +14,10 @@ from .._utils._repeatable import find_stop, lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._arguments import SHOWN, checked
 from ._codebook import describe_classes, predict_shown, record_given
+from ._coders import describe_answer, find_disputed, find_visible, say_agreement
 from ._commands import COMMANDS
 from ._doubts import Doubts
-from ._journal import describe_event
+from ._journal import check_last, describe_event
 from ._leases import Leases
 from ._lists import describe_changed, keep_listed, list_recent, record_answers
 from ._lookup import explain, find_of_class, find_similar, find_texts
@@ -24,10 +25,10 @@ from ._machine import annotate_later, compare_suggestions
 from ._quality import Quality
 from ._themes import find_themes
 
-_ABOUT = ("label", "annotator", "time", "way")  # of the answer to an item
 _MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
+_Who = str | None
 
 
 class Desk:
@@ -60,6 +61,9 @@ class Desk:
         Labels from before the session. They are counted with the answers of each class.
     columns : callable, default=None
         Called with the id of an item; returns a dict of name to str to show with it.
+    coders : sequence of str, default=()
+        Names of people. The page then has an address for each, where only this person
+        answers.
     forecast : callable, default=None
         Called with the seconds for each label in which an encoder learned, or None;
         returns about how many minutes the end takes, None if that is unknown. Without
@@ -69,7 +73,8 @@ class Desk:
     -----
     `client` identifies a front end, such as a tab of a browser. `annotator` is the name
     of the person, and defaults to the annotator of the session. Methods that change
-    something return the new `state`, or the item that they changed.
+    something return the new `state`, or the item that they changed. What others said
+    of a text that waits for a blind answer of the annotator is not returned.
 
     Examples
     --------
@@ -105,8 +110,9 @@ class Desk:
         given: Iterable[Any] = (),
         columns: Callable[[Any], dict[str, str]] | None = None,
         forecast: Callable[[Any], float | None] | None = None,
+        coders: Sequence[str] = (),
     ) -> None:
-        self.session = session
+        self.session, self.coders = session, tuple(coders)
         self._core = core = session._core
         self._lock, self._state, self._models = core.lock, core.state, core.models
         self._check_words = check_words or (lambda kind, text: None)
@@ -155,14 +161,16 @@ class Desk:
             agreement with the suggestions that were shown, and whether it "leads" that
             with the predictions, the estimate in one line, whether texts are drawn at
             random only (None if none is), the last answers with the prediction that was
-            shown, what `undo` would undo, the classes that were "added", "older",
-            answers that a new class or description may change, and "commands": by name,
-            the keys of the page, those for more than nine classes, what is typed at the
-            prompt, and what the command does.
+            shown, the "coders", the number of texts that are "disputed", what `undo`
+            would undo, the classes that were "added", "older", answers that a new class
+            or description may change, and "commands": by name, the keys of the page,
+            those for more than nine classes, what is typed at the prompt, and what the
+            command does.
         """
         state, models, who = self._state, self._models, self._who(annotator)
-        labels, learner = self.session.labels, models.newest().learner
-        if self._quality.is_due(n := len(labels)):
+        answers = find_visible(self._core, who)
+        labels = {id: answer.label for id, answer in answers.items()}
+        if self._quality.is_due(n := len(state.answers)):
             self._in_background("estimate", self._quality.compute, n, worker=self._slow)
         return {
             "source": self._source,
@@ -174,26 +182,22 @@ class Desk:
                 self._core, labels.values(), self._given, self._quality.shares
             ),
             "closed": state.classes is not None,
-            "n_labeled": len(labels),
+            "n_labeled": n,
             "n_labels": self.n_labels,
             "n_pool": len(state.pool),
             "n_skipped": len(state.skipped),
             "n_flagged": len(state.flags),
             "n_checked": self._doubts.n_labels,
             "n_doubtful": self._doubts.count(),
+            "n_disputed": len(find_disputed(state)),
+            "coders": self.coders,
             "random_only": self._core.queue.random_only,
-            "model": {
-                "n_labels": len(getattr(learner, "y_labeled_", ())),
-                "training": models.training,
-                "adapted": models.newest().adapted or 0,
-                "encoded": models.encoded,
-                "error": self._find_error(),
-            },
+            "model": {**models.describe(), "error": self._find_error()},
             "suggestions": compare_suggestions(self._core, labels, self._predicted),
-            "estimate": self._quality.line(len(labels)),
-            "recent": list_recent(self._core, who, self._predicted),
+            "estimate": self._quality.line(n),
+            "recent": list_recent(self._core, who, self._predicted, answers),
             "undo": describe_event(state.last_undoable(who)),
-            **describe_changed(self._core, self._doubts),
+            **describe_changed(self._core, self._doubts, answers),
             "done": not self._core.queue.has_more(who),
             "commands": COMMANDS,
         }
@@ -205,15 +209,10 @@ class Desk:
     def version(self) -> int:
         """Return a number that changes whenever `state` does."""
         self._check_later()
-        stamp = (
-            self._state.seq,
-            id(self._models.newest().learner),
-            round(self._models.encoded, 2),
-            self._quality.n_labels,
-            (self._doubts.n_labels, self._doubts.count(), id(self._doubts.model)),
-            self._find_error(),
-        )
-        return zlib.crc32(repr(stamp).encode())
+        models, doubts = self._models, self._doubts
+        stamp = self._state.seq, id(models.newest().learner), round(models.encoded, 2)
+        parts = doubts.n_labels, doubts.count(), id(doubts.model), self._find_error()
+        return zlib.crc32(repr((*stamp, self._quality.n_labels, *parts)).encode())
 
     def wait(self, version: int, timeout: float) -> int:
         """Wait until the version is another one, or the time has passed.
@@ -261,7 +260,7 @@ class Desk:
                 job = self._in_background(("ask", who), self._ask, who)
                 if not n_waiting and job.result():  # new items came
                     continue
-            return self._items(ids, n_top=_MOST_TOP)
+            return self._items(ids, who, n_top=_MOST_TOP)
 
     def _ask(self, annotator):
         """Choose items in the background; return whether there were any."""
@@ -276,7 +275,7 @@ class Desk:
             return bool(self.session.ask(annotator=annotator, refit=False))
 
     @checked
-    def item(self, id: Any, held_out: bool = False) -> _Json:
+    def item(self, id: Any, held_out: bool = False, annotator: _Who = None) -> _Json:
         """Return an item with its label, its prediction, its note and its flag.
 
         Parameters
@@ -286,6 +285,8 @@ class Desk:
         held_out : bool, default=False
             Whether the prediction is that of a model that was trained without the
             answer, as in `check`, where there is one. The item then is "held_out".
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -295,12 +296,13 @@ class Desk:
             number of characters that the encoder reads, None for all.
             Nothing of a machine is shown with an item that is "blind", because the
             audit can draw it, or it waits for an answer once more: its way is then
-            "repeat", and its answer is not shown.
+            "repeat", and its answer is not shown. "said" has the answers of several
+            people, a list of dict: "annotator", "label" and "note".
         """
-        predicted = [self._doubts.predict(id)] if held_out else [None]
-        return self._items([id], predicted if any(predicted) else None, _MOST_TOP)[0]
+        said = [self._doubts.predict(id)] if held_out else [None]
+        return self._items([id], annotator, said if any(said) else None, _MOST_TOP)[0]
 
-    def _items(self, ids, predicted=None, n_top=5):
+    def _items(self, ids, annotator, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
         state, queue = self._state, self._core.queue
         with self._lock:
@@ -308,12 +310,13 @@ class Desk:
             rows = state.pool.positions(ids)
             looks, hidden = state.pool.find_looks(rows), queue.find_blind(ids)
             texts = [take_row(state.pool.X, row) for row in rows.tolist()]
-        held_out, items = predicted is not None, []
+        held_out, items, who = predicted is not None, [], self._who(annotator)
+        answers = find_visible(self._core, who)
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
         parts = zip(ids, texts, looks, hidden, predicted, strict=True)
         for id, text, look, blind, (label, score, top) in parts:
             again, (suggestion, _) = state.comes_again(id), state.find_machine(id)
-            answer, blind = None if again else state.answers.get(id), blind or again
+            answer, blind = None if again else answers.get(id), blind or again
             if blind:
                 label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
@@ -334,10 +337,8 @@ class Desk:
                     "columns": self._columns(id),
                     "read": self._reader.count(text),
                     "suggestion": suggestion,
-                    **{name: answer and getattr(answer, name) for name in _ABOUT},
+                    **describe_answer(self._core, id, answer, who),
                     **({"way": "repeat"} if again else {}),
-                    "flag": id in state.flags,
-                    "note": state.notes.get(id, ""),
                 }
             )
         return items
@@ -350,6 +351,7 @@ class Desk:
         n_items: int = 50,
         where: Any = None,
         only_ids: bool = False,
+        annotator: _Who = None,
     ) -> _Json:
         """Return answered and skipped items, the newest first.
 
@@ -364,15 +366,18 @@ class Desk:
         where : dict, default=None
             Further conditions, all optional: "label", a class of the item; "by", the
             name of an annotator who answered it; "only", one of "flag", "note",
-            "skipped", "unlabeled" and "doubtful", which has the order of `check`;
-            "before", a class that was added or described after the answer, where the
-            items come first that a model without the answer gives or takes this class,
-            the most likely first; and "likely", such a class, for these alone. Behind
-            them are items of the audit that have the same labels, as nothing is
-            predicted for them. If no model knows the class, they are all.
+            "skipped", "unlabeled", "disputed", whose answers differ and are not
+            settled, and "doubtful", which has the order of `check`; "before", a class
+            that was added or described after the answer, where the items come first
+            that a model without the answer gives or takes this class, the most likely
+            first; and "likely", such a class, for these alone. Behind them are items of
+            the audit that have the same labels, as nothing is predicted for them. If no
+            model knows the class, they are all.
         only_ids : bool, default=False
             Whether to return the ids alone, but those of all items. `item` returns the
             rest of each.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -380,9 +385,8 @@ class Desk:
             "total", the number of items, "items", and "annotators", all who answered.
         """
         with self._lock:
-            ids = self._state.latest()
             people = [one.annotator for one in self._state.list_answers()]
-        page = self._page(ids, start, n_items, only_ids, where, query)
+        page = self._page(None, start, n_items, only_ids, where, annotator, query)
         return {**page, "annotators": list(dict.fromkeys(people))}
 
     @checked
@@ -394,6 +398,7 @@ class Desk:
         where: Any = None,
         how: str = "words",
         only_ids: bool = False,
+        annotator: _Who = None,
     ) -> _Json:
         """Return items of the pool whose text contains a string, in any case.
 
@@ -413,6 +418,8 @@ class Desk:
             similar first.
         only_ids : bool, default=False
             As in `history`.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -428,17 +435,18 @@ class Desk:
         """
         ids = () if where is None else self._state.pool.ids
         ids = find_texts(self._core, query, how) if query else ids
-        return self._page(ids, start, n_items, only_ids, where)
+        return self._page(ids, start, n_items, only_ids, where, annotator)
 
-    def _page(self, ids, start, n_items, only_ids, where, query=""):
+    def _page(self, ids, start, n_items, only_ids, where, annotator, query=""):
         """Return a part of a list of items."""
-        ids = keep_listed(self._core, self._doubts, ids, where, query)
-        if only_ids:
-            return {"total": len(ids), "items": [{"id": id} for id in ids]}
-        return {"total": len(ids), "items": self._items(ids[start : start + n_items])}
+        who = self._who(annotator)
+        ids = keep_listed(self._core, self._doubts, ids, where, query, who)
+        part = ids[start : start + n_items]
+        items = [{"id": id} for id in ids] if only_ids else self._items(part, who)
+        return {"total": len(ids), "items": items}
 
     @checked
-    def check(self, n_items: int = 20) -> _Json:
+    def check(self, n_items: int = 20, annotator: _Who = None) -> _Json:
         """Return answers that models without them contradict, the most doubtful first.
 
         Before these come answers that took less than half a second and differ from a
@@ -449,6 +457,8 @@ class Desk:
         ----------
         n_items : int, default=20
             Largest number of items.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -467,14 +477,14 @@ class Desk:
         rows = self._doubts.list_rows()
         predicted = [self._doubts.show(*said) for _, _, *said in rows[:n_items]]
         return {
-            "items": self._items([id for id, *_ in rows[:n_items]], predicted),
+            "items": self._items([x for x, *_ in rows[:n_items]], annotator, predicted),
             "total": len(rows),
             "n_labels": self._doubts.n_labels,
             "computing": self._doubts.is_behind,
         }
 
     @checked
-    def similar(self, id: Any, n_items: int = 20) -> _Json:
+    def similar(self, id: Any, n_items: int = 20, annotator: _Who = None) -> _Json:
         """Return unlabeled items of one class, the most similar to an item first.
 
         The class is the label of the item, or else its prediction, and the model
@@ -487,6 +497,8 @@ class Desk:
             Id of the item.
         n_items : int, default=20
             Largest number of items.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -500,11 +512,18 @@ class Desk:
         TypeError
             If the model has no classes or no features.
         """
-        label, ids = find_similar(self._core, id, n_items)
-        return {"label": label, "items": self._items(ids)}
+        answers = find_visible(self._core, self._who(annotator))
+        label, ids = find_similar(self._core, id, n_items, answers)
+        return {"label": label, "items": self._items(ids, annotator)}
 
     @checked
-    def more(self, label: Any, doubtful: bool = False, n_items: int = 20) -> _Json:
+    def more(
+        self,
+        label: Any,
+        doubtful: bool = False,
+        n_items: int = 20,
+        annotator: _Who = None,
+    ) -> _Json:
         """Return unlabeled items that the model takes for a class.
 
         Parameters
@@ -516,6 +535,8 @@ class Desk:
             of the class, rather than those of which it is most certain that they are.
         n_items : int, default=20
             Largest number of items.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -530,10 +551,10 @@ class Desk:
             If the model has no classes or no probabilities.
         """
         ids = find_of_class(self._core, label, doubtful, n_items)
-        return {"items": self._items(ids)}
+        return {"items": self._items(ids, annotator)}
 
     @checked
-    def themes(self, n_themes: int = 12) -> _Json:
+    def themes(self, n_themes: int = 12, annotator: _Who = None) -> _Json:
         """Return groups of similar texts, the largest first.
 
         Up to 5,000 texts that the model has read, drawn at random, are grouped by
@@ -544,6 +565,8 @@ class Desk:
         ----------
         n_themes : int, default=12
             Number of groups.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -561,10 +584,11 @@ class Desk:
             Without features that need no training.
         """
         pairs = self._list_worker.submit(find_themes, self._core, n_themes).result()
-        return {"themes": [theme | {"items": self._items(ids)} for theme, ids in pairs]}
+        show = self._items
+        return {"themes": [x | {"items": show(ids, annotator)} for x, ids in pairs]}
 
     @checked
-    def explain(self, id: Any) -> _Json:
+    def explain(self, id: Any, annotator: _Who = None) -> _Json:
         """Return what the prediction of an item depends on.
 
         Each word is left out in turn, and the model predicts again. It runs in the
@@ -574,6 +598,8 @@ class Desk:
         ----------
         id : str or int
             Id of the item.
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -591,13 +617,19 @@ class Desk:
         """
         explanation = self._list_worker.submit(explain, self._core, id).result()
         near = explanation.pop("neighbors")
-        items = self._items([other for other, _ in near])
+        items = self._items([other for other, _ in near], annotator)
         for item, (_, similarity) in zip(items, near, strict=True):
             item["similarity"] = similarity
-        return {**self.item(id), **explanation, "items": items}
+        return {**self.item(id, False, annotator), **explanation, "items": items}
 
-    def quality(self) -> _Json:
+    @checked
+    def quality(self, annotator: _Who = None) -> _Json:
         """Return how good the model is, as far as the answers tell.
+
+        Parameters
+        ----------
+        annotator : str, default=None
+            The person.
 
         Returns
         -------
@@ -606,15 +638,17 @@ class Desk:
             "n_labels" of the estimate and "n_audited" items of the audit; "curve", a
             list of labels, accuracy and interval for each estimate of this process;
             "gain", a sentence on more labels; "goal", how many more answers the goal
-            needs, or each share within 5 points; "why" there are no shares; "minutes"
-            that the end takes, None if they are unknown; "repeats", a sentence on the
-            answers to items that came again, or ""; and "classes", with "name",
+            needs, or each share within 5 points; "why" there are no shares; "agreement"
+            of people, a sentence; "repeats", a sentence on the answers to items that
+            came again, or ""; "minutes" that the end takes, None if they are unknown;
+            and "classes", with "name",
             "count", "share", that of the pool, "recall" and "precision", each a share
             and its interval or None, and "missing", the labels that it should still
             get. With 95 % confidence, all intervals of recall and precision are right
             at once.
         """
-        return self._quality.describe(self.state(), self._forecast)
+        quality = self._quality.describe(self.state(annotator), self._forecast)
+        return quality | {"agreement": say_agreement(self._core)}
 
     def _check_later(self):
         """Look for doubtful answers in the background, once for each model."""
@@ -651,10 +685,12 @@ class Desk:
             The front end and the person.
         seconds : float, default=None
             How long the person needed.
-        way : {"bulk", "more", "review", "repeat"}, default=None
+        way : {"bulk", "more", "review", "repeat", "settled"}, default=None
             How the answer came about: with several others at once, to an item of
             `more`, to one of `check`, or to one that came again. It is kept with the
-            answer.
+            answer. "settled" decides between answers that differ: it is the label of
+            the item, and not an answer of the person. It ends when somebody gives a
+            label that was not among these, or all agree on another one.
         example : str, default=""
             The item, or a part of it, as an example of its class for people.
 
@@ -699,9 +735,8 @@ class Desk:
         """
         who = self._who(annotator)
         ids = self._state.pool.read_ids(ids)
-        options = {"seconds": seconds, "example": example}
         said = self._core, self._doubts, ids, label, who, self._shown, way
-        new = record_answers(*said, **options)
+        new = record_answers(*said, seconds=seconds, example=example)
         if way is None and self.target == "single-label":
             for id in self._predicted.keys() & {*new}:
                 self._doubts.add_quick(id, label, seconds, *self._predicted[id][:2])
@@ -755,17 +790,12 @@ class Desk:
         """
         with self._lock:
             who = self._who(annotator)
-            last = self._state.last_undoable(who)
-            if last is None or last["seq"] != seq:
-                raise ValueError(
-                    f"'seq' must be the number of the last event, got {seq!r}. "
-                    "Something else was answered or undone since. Nothing was changed."
-                )
+            check_last(self._state, seq, who)
             ids = self.session.undo(annotator=who).get("ids", ())
             if len(ids) != 1:
                 return None
             self._leases.give(who, ids[0], client)
-        return self.item(ids[0])
+        return self.item(ids[0], False, annotator)
 
     @checked
     def flag(self, id: Any, on: bool = True, annotator: str | None = None) -> _Json:
@@ -781,7 +811,7 @@ class Desk:
             The person.
         """
         self.session.flag(id, on, annotator=self._who(annotator))
-        return self.item(id)
+        return self.item(id, False, annotator)
 
     @checked
     def note(self, id: Any, text: str, annotator: str | None = None) -> _Json:
@@ -797,7 +827,7 @@ class Desk:
             The person.
         """
         self.session.note(id, text, annotator=self._who(annotator))
-        return self.item(id)
+        return self.item(id, False, annotator)
 
     @checked
     def add_class(

@@ -265,6 +265,16 @@ def list_history(events, id):
     return entries
 
 
+def check_last(state, seq, annotator):
+    """Raise a ValueError unless an event is the one that an annotator would undo."""
+    last = state.last_undoable(annotator)
+    if last is None or last["seq"] != seq:
+        raise ValueError(
+            f"'seq' must be the number of the last event, got {seq!r}. "
+            "Something else was answered or undone since. Nothing was changed."
+        )
+
+
 def describe_event(event):
     """Return an event that can be undone, or None, as the state shows it."""
     if event is None:

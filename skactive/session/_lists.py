@@ -2,9 +2,10 @@
 
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, same_label
+from ._coders import SETTLED, find_disputed, find_visible, keep_unsettled
 from ._pool import fold
 
-FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful")
+FILTERS = ("flag", "note", "skipped", "unlabeled", "doubtful", "disputed")
 _N_RECENT = 10  # answers that are shown with the next item
 
 
@@ -43,16 +44,23 @@ def _find_answered(state, ids, query):
     ]
 
 
-def keep_listed(core, doubts, ids, where, query):
-    """Return the ids of a list that meet the conditions of `Desk.history`, in order."""
+def keep_listed(core, doubts, ids, where, query, annotator):
+    """Return the ids of a list that meet the conditions of `Desk.history`, in order.
+
+    They are not chosen by answers that the annotator may not see. Without ids, all
+    answered and skipped items are listed.
+    """
     names = "label", "by", "only", "before", "likely"
     label, by, only, before, likely = map((where or {}).get, names)
     before, order = before if likely is None else likely, None
     with core.lock:
-        state, answers = core.state, core.state.answers
+        state, answers = core.state, find_visible(core, annotator)
+        ids = state.latest(answers) if ids is None else ids
         since = find_changed(state).get(before, (0, 0))[1]
         having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
-        if only == "doubtful":
+        if only == "disputed":
+            ids = [id for id in find_disputed(state) if id in {*ids}]
+        elif only == "doubtful":
             order = [id for id, *_ in doubts.list_rows()]
         elif only is not None:
             wanted, has = having.get(only, answers), only != "unlabeled"
@@ -64,7 +72,7 @@ def keep_listed(core, doubts, ids, where, query):
             keys = {x: map(key_of, list_classes([answers[x].label])) for x in ids}
             ids = [id for id in ids if key in keys[id]]
         if by is not None:
-            ids = [id for id in ids if by in state.answers_of(id)]
+            ids = [x for x in ids if by in [one.annotator for one in answers[x].given]]
         if before is not None:
             ids = [id for id in ids if answers[id].seq < since]
             if order is None and (rank := doubts.rank(ids, before)):
@@ -75,22 +83,26 @@ def keep_listed(core, doubts, ids, where, query):
     return _find_answered(state, ids, query)
 
 
-def describe_changed(core, doubts):
+def describe_changed(core, doubts, answers):
     """Return the classes that were "added", and what is "older" than a change, or None.
 
     That is the newest class, or its description if it is "described", that models see
     otherwise for some older answers, or an added one that no model knows yet. "label"
-    is the one class that these answers have, None for several.
+    is the one class that these answers have, None for several. `answers` are those
+    that are shown.
     """
     with core.lock:
         changed = find_changed(core.state)
         added = [name for name, (since, _) in changed.items() if since]
-        return {"added": added, "older": _describe_older(core, doubts, changed)}
+        return {
+            "added": added,
+            "older": _describe_older(core, doubts, changed, answers),
+        }
 
 
-def _describe_older(core, doubts, changed):
+def _describe_older(core, doubts, changed, answers):
     """Return what is "older" than one of the changed classes."""
-    answers, classes = core.state.answers, core.known_classes()
+    classes = core.known_classes()
     for name, (added, since) in sorted(changed.items(), key=lambda x: -x[1][1]):
         ids, label = [id for id in answers if answers[id].seq < since], None
         rank = doubts.rank(ids, name) if name in classes else ((), 0, 0)
@@ -113,7 +125,9 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
     were recorded.
     """
     pool, same = core.state.pool, {}
-    for id in ids:
+    if way == SETTLED:
+        ids = keep_unsettled(core, ids, label, annotator)
+    for id in ids if way != SETTLED else ():
         own = core.state.answers_of(id).get(annotator)
         if own is not None and key_of(own.label) == key_of(label):
             same[id] = own.way
@@ -132,10 +146,11 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
     return new
 
 
-def list_recent(core, annotator, predicted):
+def list_recent(core, annotator, predicted, answers):
     """Return the last answers and skips of an annotator, the newest first.
 
-    `predicted` is what the model said before: label, score and event, by id.
+    `predicted` is what the model said before: label, score and event, by id. `answers`
+    are those that the annotator may see.
     """
     state, ids = core.state, {}
     for event in reversed(state.undoable):
@@ -147,7 +162,7 @@ def list_recent(core, annotator, predicted):
     entries = []
     for id in ids:
         with core.lock:
-            pool, answer = state.pool, state.answers.get(id)
+            pool, answer = state.pool, answers.get(id)
             text = take_row(pool.X, int(pool.positions([id])[0]))
         label, _, seq = predicted.get(id, (None, None, 0))
         entries.append(

@@ -65,18 +65,19 @@ def find_features(core, X):
     return normalize(fit_front(estimator, core.state.pool.X).transform(X))
 
 
-def find_similar(core, id, n):
+def find_similar(core, id, n, answers):
     """Return a class, and the ids of the unlabeled items most similar to one of it.
 
-    The model predicts the class for all of them. See `Desk.similar`.
+    The model predicts the class for all of them. See `Desk.similar`; `answers` are
+    those that are shown.
     """
     state, model, rows = _find_candidates(core)
     row = _find_row(state, id)
     X = take_rows(state.pool.X, np.concatenate([[row], rows]))
     labels, *_ = predict_labels(model.learner, X, model.classes, core.target, 0)
     label, *others = [state.name_since(one, model.seq) for one in labels]
-    if id in state.answers:
-        label = state.answers[id].label
+    if id in answers:
+        label = answers[id].label
     else:
         _refuse_blind(core, id)
     rows = rows[[key_of(one) == key_of(label) for one in others]]

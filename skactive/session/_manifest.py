@@ -107,7 +107,9 @@ def _check_opening(journal, learner, target):
 
 
 def _note_options(journal, options, is_new):
-    now = {"settle": options.settle, "overlap": float(options.overlap)}
+    now = {"settle": options.settle}
+    if options.overlap is not None:
+        now["overlap"] = float(options.overlap)
     before = {name: getattr(journal.state, name) for name in now}
     if not (changes := find_changes(before, now)):
         return

@@ -229,6 +229,16 @@ class Models:
         """The first error of the features that a thread computes, or None."""
         return None if self._encoder is None else self._encoder.error
 
+    def describe(self):
+        """Return what front ends show of the newest model, dict."""
+        newest = self.newest()
+        return {
+            "n_labels": len(getattr(newest.learner, "y_labeled_", ())),
+            "training": self.training,
+            "adapted": newest.adapted or 0,
+            "encoded": self.encoded,
+        }
+
     def _raise_encoding_error(self):
         """Raise the error of the features once."""
         error = self.encoding_error

@@ -15,6 +15,7 @@ from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features
 from .._utils._repeatable import round_seed
 from ._background import fit_front
+from ._coders import SETTLED
 from ._pool import Batch, find_taught
 from ._state import settle
 
@@ -31,7 +32,7 @@ class Options:
     """Checked options of the batches of a session; see `LabelingSession`."""
 
     settle: str = "majority"
-    overlap: float = 0.0
+    overlap: float | None = 0.0
     audit_every: int | None = None
     max_similarity: float | None = None
     repeat: float = 0.0
@@ -42,12 +43,22 @@ class Options:
                 "'settle' must be 'latest', 'majority' or the name of an annotator, "
                 f"got {self.settle!r}."
             )
-        shares = {"overlap": self.overlap, "repeat": self.repeat}
+        shares = {"overlap": self.overlap or 0.0, "repeat": self.repeat}
         shares |= {"max_similarity": self.max_similarity or 0.0}
         for name, value in shares.items():
             check_share(name, value, limits=(0, 1))
         if self.audit_every is not None:
             check_count("audit_every", self.audit_every)
+
+    @property
+    def every(self):
+        """Every how many items one is drawn at random: so many that all overlap is.
+
+        The share of these that two annotators get is `overlap` times this number.
+        """
+        if self.audit_every is None or not self.overlap:
+            return self.audit_every
+        return min(self.audit_every, int(1 / self.overlap))
 
 
 class Draws:
@@ -70,10 +81,9 @@ class Draws:
         return self._pool.first_copies(taught)
 
     @cached_property
-    def shared(self):
-        """Mask (n,) of the items that two annotators get."""
-        keys = self._pool.draw_keys(self._seed, "overlap")
-        return keys < self._options.overlap * 2.0**64
+    def shares(self):
+        """For each item the overlap from which on two annotators get it, (n,)."""
+        return self._pool.draw_keys(self._seed, "overlap") / 2.0**64
 
     @cached_property
     def repeated(self):
@@ -88,7 +98,7 @@ class Draws:
         Its items are the first ones of the `order`, about one in `audit_every`; the
         keys belong to the texts, so a text stays reserved where the pool grows.
         """
-        every = self._options.audit_every
+        every = self._options.every
         if every is None:
             return np.zeros(len(self._pool), dtype=bool)
         keys = self._pool.draw_keys(self._seed, "audit")
@@ -266,21 +276,15 @@ class Queue:
 
     def second_opinions(self, annotator):
         """Return the ids that an annotator gets after somebody else, or again."""
-        state, is_random = self._state, self.random_only
-        if not self._options.overlap:
-            return self._find_repeat(annotator)
-        ids = []
-        for id, queried in state.queried.items():
+        state, ids = self._state, []
+        for id, queried in state.queried.items() if self.overlap else ():
             answers = state.answers[id].given if id in state.answers else ()
             people = {*queried, *(answer.annotator for answer in answers)}
             if len(people) == 1 and annotator not in people:
                 (first,) = people
                 if answers or state.waits_for(id, first):
                     ids.append(id)
-        ids = [id for id in ids if id in state.audited] if is_random else ids
-        shared = self.draws.shared[state.pool.positions(ids)]
-        ids = [id for id, chosen in zip(ids, shared, strict=True) if chosen]
-        return ids + self._find_repeat(annotator)
+        return self.find_shared(ids) + self._find_repeat(annotator)
 
     def _find_repeat(self, annotator):
         """Return an id that an annotator answered long ago, as a list, or no id."""
@@ -294,17 +298,48 @@ class Queue:
                 return [id]
         return []
 
+    @property
+    def overlap(self):
+        """The share of the items that two annotators get."""
+        return self._options.overlap
+
+    def find_shared(self, ids):
+        """Return those of some ids that two annotators get, list.
+
+        With an audit, they are drawn at random among its items.
+        """
+        every, drawn = self._options.every, self._state.audited
+        ids = [id for id in ids if self.overlap and (not every or id in drawn)]
+        keys = self.draws.shares[self._state.pool.positions(ids)] if ids else ()
+        rates = [self.overlap * (every if every and not drawn[id] else 1) for id in ids]
+        rows = zip(ids, keys, rates, strict=True)
+        return [id for id, key, rate in rows if key < rate]
+
+    def find_hidden(self, annotator):
+        """Return the ids of which an annotator may see no answer of others, set.
+
+        The audit drew them for two people, and of these the annotator has not answered.
+        """
+        with self._lock:
+            state, waits = self._state, []
+            for id in state.audited if self.overlap else ():
+                answer = state.answers.get(id)
+                people = [one.annotator for one in answer.given] if answer else ()
+                if len(people) < 2 and annotator not in people:
+                    waits.append(id)
+            return {*self.find_shared(waits)}
+
     # The audit ------------------------------------------------------------------------
 
     @property
     def random_only(self):
         """Whether all items are drawn at random, None without an audit."""
-        return self._options.audit_every and bool(self._state.random_only)
+        return self._options.every and bool(self._state.random_only)
 
     @property
     def audit_every(self):
         """Every how many items one is drawn at random now, None without an audit."""
-        every = self._options.audit_every
+        every = self._options.every
         return every and (1 if self._n_first(1) > 0 else every)
 
     def draw_at_random(self, only, by=None):
@@ -327,7 +362,7 @@ class Queue:
 
     def _audit_slots(self, n):
         """Return which of `n` new items belong to the audit."""
-        every, n_first = self._options.audit_every, self._n_first(n)
+        every, n_first = self._options.every, self._n_first(n)
         start = len(self._state.queried) + 1
         return [
             i for i in range(n) if every and (i < n_first or (start + i) % every == 0)
@@ -369,7 +404,9 @@ class Queue:
                 sample = [id for id in sample if self._is_drawn(id)]
             labels = {}
             for id in sample:
-                if blind_answers := answers[id].blind:
+                if answers[id].way == SETTLED and answers[id].shown == "none":
+                    labels[id] = answers[id].label
+                elif blind_answers := answers[id].blind:
                     labels[id] = settle(blind_answers, self._state.settle).label
                 elif not blind:
                     labels[id] = answers[id].label

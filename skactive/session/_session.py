@@ -19,6 +19,7 @@ from ..simulation import Run
 from ._adaptation import MAX_POOL
 from ._answers import Difference
 from ._codebook import EMPTY
+from ._coders import list_first
 from ._core import open_core
 from ._doubts import find_doubtful
 from ._evidence import Estimate, assess, find_prevalence, find_quality
@@ -93,10 +94,11 @@ class LabelingSession:
         Which of several answers to an item counts: the last one; that of the majority,
         and in a tie the last one; or that of the annotator with this name, and the
         majority where there is none.
-    overlap : float, default=0.0
+    overlap : float or None, default=0.0
         Share of the items that a second annotator labels, too. `ask` returns first the
         items that exactly one other person got. The items are chosen by a hash of
-        their content and the seed.
+        their content and the seed; with an audit, among its items. None keeps the share
+        that the session in the folder had last.
     repeat : float, default=0.0
         Share of the items that `ask` returns once more to the same annotator, an hour
         after the answer, to see how far people agree with themselves: at most one in
@@ -104,6 +106,7 @@ class LabelingSession:
         others are in the journal, and the way of these is "repeat".
     audit_every : int, default=None
         Every how many items one is drawn at random; see `audited`. None draws none.
+        With `overlap`, they are at least as many as two annotators get.
     max_similarity : float, default=None
         The largest cosine of the features of two items in one batch. It has an effect
         if the front steps of the learner's pipeline need no training, such as
@@ -267,7 +270,7 @@ class LabelingSession:
         classes: Sequence[Any] | dict[str, Any] | None = None,
         multi_label: bool | None = None,
         settle: str = "majority",
-        overlap: float = 0.0,
+        overlap: float | None = 0.0,
         repeat: float = 0.0,
         audit_every: int | None = None,
         max_similarity: float | None = None,
@@ -1329,6 +1332,9 @@ class LabelingSession:
     def agreement(self) -> Agreement:
         """Return how much the annotators agree on items that several answered.
 
+        With an audit and `overlap`, these are items that the audit drew for two people,
+        and the first answers, which were given without knowledge of each other.
+
         Returns
         -------
         agreement : Agreement
@@ -1339,8 +1345,8 @@ class LabelingSession:
         --------
         skactive.estimation.measure_agreement : The same from answers in a dict.
         """
-        machines = self.machine_answers
-        return measure_agreement(self.answers, target=self.target, machines=machines)
+        answers, machines = list_first(self._core), self.machine_answers
+        return measure_agreement(answers, target=self.target, machines=machines)
 
     def compare(self, annotator: Any) -> MachineComparison:
         """Compare a machine with the people of the session, on blind answers only.

@@ -9,6 +9,7 @@ from typing import Any
 from .._utils._labels import key_of, name_now
 from .._utils._sklearn import check_path
 from ._codebook import Codebook
+from ._coders import SETTLED, decide
 from ._journal import MANIFEST, read_events, read_manifest
 
 
@@ -19,7 +20,8 @@ class Answer:
     `source` is the file or program that it comes from, or None; `way` is that of
     `Desk.answer`, and `shown` that of `LabelingSession.tell`. `given` holds the last
     answer of each annotator, in order, `firsts` the first ones, and `repeats` those to
-    the item when it came again, which never count.
+    the item when it came again, which never count. A decision between these has the way
+    "settled", and is not among them.
     """
 
     label: object
@@ -87,14 +89,15 @@ class State:
         Who was asked how often, also where the batch was released.
     settle, overlap, random_only : str, float, bool or None
         The last ones in the journal; None if nobody chose.
-    audited : dict of id to None
-        Items that were drawn at random for the audit.
+    audited : dict of id to bool
+        Items that were drawn at random for the audit, and whether all were then.
     machines : dict of str to dict of id to (label, confidence, event)
         The answers of each machine, None for no label; see `machine_labels`.
     machine_settings : dict of str to dict
         What the journal says about each machine.
     flags : dict of id to None
     notes : dict of id to str
+    own_notes : dict of id to dict of annotator to str
     learner : dict or None
         The last one in the journal.
     classes : list or None
@@ -129,7 +132,7 @@ class State:
         self.open = {}
         self.batches = {}
         self.queried = {}
-        self.flags, self.notes = {}, {}
+        self.flags, self.notes, self.own_notes = {}, {}, {}
         self.learner = None
         self.classes = self.opened_with = self._first_classes
         self.added = []
@@ -212,9 +215,9 @@ class State:
         """Return a list of lists of labeled ids; successive ids of a batch together."""
         return [list(group) for _, group in groupby(self.answers, self._batch_of.get)]
 
-    def latest(self):
-        """Return the ids of labeled and skipped items, the latest first."""
-        when = {id: (answer.seq, 0) for id, answer in self.answers.items()}
+    def latest(self, answers):
+        """Return the ids of items with answers and of skipped ones, latest first."""
+        when = {id: (answer.seq, 0) for id, answer in answers.items()}
         when |= {id: skip for id, skip in self.skipped.items() if id not in when}
         return sorted(when, key=when.get, reverse=True)
 
@@ -246,7 +249,8 @@ class State:
         """Whether an annotator labeled or skipped an item."""
         last = None
         for event, _ in self._events.get(id, ()):
-            if event.get("by") == annotator and event["event"] in _ANSWERS:
+            is_own = event.get("by") == annotator and event.get("way") != SETTLED
+            if is_own and event["event"] in _ANSWERS:
                 last = event["event"]
         return last in ("tell", "skip")
 
@@ -294,6 +298,8 @@ class State:
             case "note":
                 for id in ids:
                     _put(self.notes, id, event["text"] or None)
+                    own = self.own_notes.setdefault(id, {})
+                    _put(own, event.get("by"), event["text"] or None)
             case "options":
                 self.overlap = event.get("overlap", self.overlap)
                 self.random_only = event.get("random_only", self.random_only)
@@ -384,11 +390,10 @@ class State:
                 raise ValueError(f"the item {id!r} waits for an answer already")
         self.batches[number] = tuple(ids), by
         for id in ids:
-            asked = self.queried.setdefault(id, {})
-            asked[by] = asked.get(by, 0) + 1
+            self.queried.setdefault(id, Counter())[by] += 1
             if id not in again:
                 self._batch_of[id] = number
-        self.audited.update(dict.fromkeys(event.get("audit", ())))
+        self.audited |= dict.fromkeys(event.get("audit", ()), bool(self.random_only))
         self._add(event)
         self._use_model(event)
 
@@ -404,8 +409,13 @@ class State:
     def _refresh(self, id):
         """Work out an item from its events."""
         lasts, firsts, repeats, skips, waits = {}, {}, {}, {}, {}  # by annotator
+        decision, between = None, ()
         for event, position in self._events[id]:
             kind, by = event["event"], event.get("by")
+            if event.get("way") == SETTLED:
+                decision = self._read(event, position)
+                between = [one.label for one in lasts.values()]
+                continue
             if kind == "withdraw":
                 for told in (lasts, firsts, repeats, skips):
                     told.pop(by, None)
@@ -434,6 +444,7 @@ class State:
         if lasts:
             others = firsts.values(), repeats.values()
             answer = settle([*lasts.values()], self.settle, *others)
+            answer = decide(answer, decision, between)
         _put(self.answers, id, answer)
         if skipped != self.skipped.get(id):  # the last one is at the end
             self.skipped.pop(id, None)

@@ -577,7 +577,7 @@ def test_unusable_options(table, tiny_bert, tmp_path, capsys, options, message):
 def test_unusable_classes(table, capsys, given):
     place = ["--text", "text", "--label", "label", "--classes", given]
     assert main(["label", str(table), *place]) == 2
-    assert "at least two different classes" in capsys.readouterr().err
+    assert "at least two different names" in capsys.readouterr().err
 
 
 def test_labels_that_are_no_classes(label, columns, tmp_path, capsys):

@@ -31,6 +31,7 @@ class ScriptedDesk:
     """
 
     methods = METHODS
+    coders = ()
 
     def __init__(self, names, texts=LINES, events=(), target="single-label", **options):
         self.names, self.texts = list(names), list(texts)
@@ -88,6 +89,8 @@ class ScriptedDesk:
             "n_flagged": len(self.flags),
             "n_checked": None,
             "n_doubtful": 0,
+            "n_disputed": 0,
+            "coders": (),
             "model": {
                 "n_labels": 0,
                 "training": False,
@@ -135,6 +138,7 @@ class ScriptedDesk:
             "suggestion": self.suggestion if i % 5 != 4 else None,
             **dict.fromkeys(("label", "annotator", "time", "way")),
             "label": label,
+            "said": [],
             "flag": i in self.flags,
             "note": self.notes.get(i, ""),
         }
@@ -142,7 +146,7 @@ class ScriptedDesk:
     def next(self, client, annotator=None, n_queries=2):
         return [self._item(len(self.answers) + k) for k in range(n_queries)]
 
-    def item(self, id):
+    def item(self, id, held_out=False, annotator=None):
         known = self.answers[id][1] if id < len(self.answers) else None
         return self._item(id, known)
 
@@ -168,18 +172,18 @@ class ScriptedDesk:
         (self.flags.add if on else self.flags.discard)(id)
         return self.item(id)
 
-    def explain(self, id):
+    def explain(self, id, annotator=None):
         item, words = self.item(id), []
         if item["prediction"] is None:
             raise ValueError("there is no prediction yet. Label some more texts.")
         item["top"] = [[name, p / 2] for name, p in item["top"]]
         return item | {"probability": 0.3, "words": words, "error": "", "items": []}
 
-    def history(self, query="", start=0, n_items=50, where=None):
+    def history(self, query="", start=0, n_items=50, where=None, annotator=None):
         items = [self.item(i) for i in range(len(self.answers))]
         return {"total": len(items), "items": items[start:][:n_items], "annotators": []}
 
-    def check(self, n_items=20):
+    def check(self, n_items=20, annotator=None):
         return {"items": [], "total": 0, "n_labels": 20, "computing": False}
 
     def add_class(self, name, annotator=None):

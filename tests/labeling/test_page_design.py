@@ -216,7 +216,8 @@ def test_the_last_answers_are_corrected_by_click_and_by_arrows(open_page):
     page.until(lambda: page.item == before)
     page.press(Keys.ARROW_UP, Keys.ARROW_DOWN)
     assert page.driver.switch_to.active_element.get_attribute("class") == "text"
-    labels = [page.desk.session.labels[x] for x in page.desk._state.latest()[:2]]
+    answers = page.desk._state.answers
+    labels = [page.desk.session.labels[x] for x in page.desk._state.latest(answers)[:2]]
     assert labels == ["no", "no"]
 
 

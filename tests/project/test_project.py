@@ -322,7 +322,7 @@ def test_the_encoder_learns_unless_the_session_began_without_it(
     assert learns()
     assert said not in caplog.text
     default = partial(LabelingSession, max_adapted_pool=5)
-    monkeypatch.setattr("skactive.project._project.LabelingSession", default)
+    monkeypatch.setattr("skactive.project._opening.LabelingSession", default)
     assert learns(), "resumed"
     assert said in caplog.text
     caplog.clear()

@@ -185,6 +185,6 @@ def test_two_people_with_an_overlap_label_the_whole_pool(open_session, data):
     assert {*asked["ann"], *asked["bob"]} == set(range(60))
     twice = {*asked["ann"]} & {*asked["bob"]}
     assert all(len(set(ids)) == len(ids) for ids in asked.values())
-    shared = {id for id in range(60) if session._core.queue.draws.shared[id]}
+    shared = {id for id in range(60) if session._core.queue.find_shared([id])}
     assert twice == shared
     assert {id for id, given in session.answers.items() if len(given) == 2} == shared

@@ -145,7 +145,7 @@ def test_the_labels_that_are_missing_are_those_of_the_variance(n, n_pool):
 
 @pytest.mark.parametrize("every", [1, 10])
 def test_the_goal_is_said_in_answers_before_and_after_an_estimate(every):
-    goal, pool = AuditGoal("shares:5"), 2000
+    goal, pool = AuditGoal("shares:5"), 20_000
     drawn = "" if every == 1 else ", one in 10 drawn at random"
     said = f"more answers{drawn}: each share within 5 points"
     n = plan_labels(0.05, n_pool=pool) - 4

@@ -208,7 +208,7 @@ class Labeling {
   // What the desk knows --------------------------------------------------------------
   async ask(method, args = {}) {  // the content, or undefined after an error was shown
     try {
-      const reply = await this.desk.call(method, args);
+      const reply = await this.desk.call(method, this.signed(method, args));
       if (reply.status < 400) { this.setLost(false); return reply.content; }
       this.warn(reply.content?.error ?? `Error ${reply.status}.`);
       if (reply.status === 409) await this.refresh();
@@ -218,6 +218,7 @@ class Labeling {
     }
     return undefined;
   }
+  signed(method, args) { return this.annotator && method !== "finish" ? { annotator: this.annotator, ...args } : args; }  // nobody sees what is hidden from this person
   setLost(lost) { this.lost = lost; if (!lost) this.calm("reply"); this.showFault(); }
   async changed(version) {  // also after the connection came back
     if (this.ended) return this.options.restart();  // the same command goes on
@@ -270,12 +271,14 @@ class Labeling {
   get many() { return !this.numeric && this.state.classes.length > MANY; }
   get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
   get item() { return this.visiting ?? this.queue[0] ?? null; }
-  get offers() {  // what a machine says, the source that was right more often first: Space takes it
+  get settling() { return this.visiting !== null && this.series?.way === "settled"; }
+  get offers() {  // what a machine says, the source that was right more often first: Space takes it; or what people said
+    if (this.settling) return [...new Map(this.item.said.map(({ annotator, label }) => [encode(label), [annotator ?? "nobody", label]])).values()];
     const { prediction = null, suggestion = null } = this.item ?? {}, all = [["prediction", this.hidden ? null : prediction], ["suggestion", suggestion]];
     return (this.state.suggestions?.leads ? all.reverse() : all).filter(([, label]) => label !== null);
   }
-  keysOf(name) { return this.state.commands[name][this.many ? 1 : 0].split(" "); }
-  offerKey(source) { return this.keysOf(["accept", "other"][this.offers.findIndex(([name]) => name === source)])[0].replace(/^[a-z]$/, (key) => key.toUpperCase()); }
+  keysOf(name) { return (this.state.commands[name] ?? ["", ""])[this.many ? 1 : 0].split(" "); }
+  offerKey(source) { return (this.keysOf(["accept", "other"][this.offers.findIndex(([name]) => name === source)] ?? "none")[0] ?? "").replace(/^[a-z]$/, (key) => key.toUpperCase()); }
 
   // What a person does ---------------------------------------------------------------
   async put(method, args, item, text) {  // an answer or a skip; then the next text
@@ -358,7 +361,7 @@ class Labeling {
     if (!source) return this.announce(place ? "There is no second one to accept." : "There is no prediction to accept.");
     if (this.busy || performance.now() < this.guard) return;
     this.answer(label);
-    if (memory.get("space") || place) return;  // elsewhere, Space skips
+    if (memory.get("space") || place || this.settling) return;  // elsewhere, Space skips
     memory.set("space", "known");
     this.warn(`Space accepted the ${source}. ${this.keysOf("skip")[0].toUpperCase()} skips a text, and Backspace undoes.`, "answer");
   }
@@ -545,7 +548,8 @@ class Labeling {
     ui.edit = button("Classes", () => this.openClasses());
     ui.guideButton = button("Guide", () => this.setGuide(!this.guided), null, { class: "wide", "aria-expanded": "false" });
     ui.check = button("Check", () => this.review());
-    ui.nav = h("nav", { "aria-label": "Tools", onclick: () => this.setMenu(false) }, page ? ui.guideButton : null, button("History", () => this.openList("history")), ui.check,
+    ui.disputed = button("Disagreements", () => this.walk("history", "", { only: "disputed" }, {}, "settled"), null, { class: "disputed", title: "Texts that people answered differently" });
+    ui.nav = h("nav", { "aria-label": "Tools", onclick: () => this.setMenu(false) }, page ? ui.guideButton : null, button("History", () => this.openList("history")), ui.check, ui.disputed,
       button("Search", () => this.openList("search")), ui.edit, button("Quality", () => this.openQuality()), button("Help", () => this.openHelp(), "?"),
       this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "finish" }) : null);
     ui.menu = button("Menu", () => this.setMenu(!this.root.classList.contains("menu-open")), null, { class: "menu", "aria-expanded": "false" });
@@ -663,6 +667,7 @@ class Labeling {
     const { state, ui } = this, { n_labels: wanted, n_labeled: done, model, suggestions } = state;
     ui.source.textContent = state.source || "Labeling";
     ui.annotator.textContent = `Annotator: ${this.annotator ?? state.annotator ?? "no name"}`;
+    ui.annotator.disabled = state.coders?.length > 0;  // the link says who it is
     if (state.start) return ui.start.hidden && this.showStart();
     ui.bar.hidden = wanted === null;
     fill(ui.bar, done / (wanted || 1));
@@ -692,7 +697,7 @@ class Labeling {
     this.rankedFor = item?.top;
     if (isNew) {
       const label = item?.label ?? null;
-      this.selected = new Set(Array.isArray(label) ? label.map(encode) : []);
+      this.selected = new Set(Array.isArray(label) && !this.settling ? label.map(encode) : []);
       this.setExample("");
       ui.number.value = "";
       this.showChosen();
@@ -719,7 +724,7 @@ class Labeling {
     const offered = { prediction: () => !onButton && accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, "prediction"),
       suggestion: () => accept("Suggestion:", item.suggestion, "", "suggestion") };
     const none = h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? BLIND : item && "No prediction yet.");
-    ui.guess.replaceChildren(...this.offers.length ? this.offers.map(([source]) => offered[source]()).filter(Boolean) : [none]);
+    ui.guess.replaceChildren(...this.settling ? [h("span", { class: "note" }, "Choose an answer above, or a class.")] : this.offers.length ? this.offers.map(([source]) => offered[source]()).filter(Boolean) : [none]);
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
     ui.note.title = item?.note ?? "";
@@ -947,8 +952,8 @@ class Labeling {
       this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
   waiting() {  // what nobody has looked at, in words
-    const { n_doubtful: doubtful = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = { ...this.state, ...this.result };
-    return [doubtful && plural(doubtful, "doubtful answer"), skipped && `${skipped} skipped`, flagged && `${flagged} flagged`].filter(Boolean).join(", ");
+    const { n_doubtful: doubtful = 0, n_disputed: disputed = 0, n_skipped: skipped = 0, n_flagged: flagged = 0 } = { ...this.state, ...this.result };
+    return [doubtful && plural(doubtful, "doubtful answer"), disputed && plural(disputed, "disagreement"), skipped && `${skipped} skipped`, flagged && `${flagged} flagged`].filter(Boolean).join(", ");
   }
   async openFinish() {
     const finish = async () => {
@@ -1060,9 +1065,9 @@ class Labeling {
     const series = { way, items, words, total: items.length }, first = await this.following(series);
     if (first) this.visit(first, series);
   }
-  async walk(kind, query, where, ways = {}) {  // all texts of a list, one after another
+  async walk(kind, query, where, ways = {}, way = "review") {  // all texts of a list, one after another
     const found = await this.ask(kind, { query, where, only_ids: true, ...ways });
-    if (found?.items.length) await this.startSeries("review", found.items);
+    if (found?.items.length) await this.startSeries(way, found.items);
   }
   showOlder() {  // answers that a new class may fit, or that a description may change
     const { older } = this.state, { ui } = this, look = encode(older), about = older && encode([older.name, older.described]), name = (label) => h("b", { dir: "auto" }, say(label));
@@ -1076,7 +1081,7 @@ class Labeling {
   }
   async query(method, args) {  // the content, or what failed
     try {
-      const { status, content } = await this.desk.call(method, args);
+      const { status, content } = await this.desk.call(method, this.signed(method, args));
       return status < 400 ? content : { error: content.error };
     } catch (error) { return { error: explain(error) }; }
   }
@@ -1094,13 +1099,17 @@ class Labeling {
     const place = series ? h("span", { class: "place" }, `${series.total - series.items.length} of ${series.total}`) : null;
     const labeled = item.label === null ? "This text is not labeled." : [`Labeled `, name(item.label), item.annotator ? ` by ${item.annotator}` : "", `. ${this.numeric ? "Type another number" : "Choose a class"} to correct it.`];
     const without = item.held_out && item.prediction !== null ? [". A model trained without this answer says ", name(item.prediction), item.probability === null ? "." : `, ${percent(item.probability)}.`] : ".";
-    const what = this.reviewing ? [`${this.who(item)} said `, name(item.label), without] : series?.way === "more" ? ["The model takes this text for ", name(series.words), "."] : labeled;
-    ui.mode.replaceChildren(h("span", { class: "what" }, place, ...[what].flat()),
+    const key = (label) => this.keysOf(["accept", "other"][this.offers.findIndex(([, other]) => encode(other) === encode(label))] ?? "none")[0].replace(/^[a-z]$/, (letter) => letter.toUpperCase());
+    const said = this.settling ? h("div", { class: "said" }, item.said.map(({ annotator, label, note }) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
+      key(label) ? kbd(key(label)) : null, h("span", { dir: "auto" }, annotator ?? "Somebody", ": "), name(label), note ? h("q", { class: "note", dir: "auto" }, note) : null))) : "";
+    const what = this.settling ? ["These answers differ. What you choose counts from now on."] : this.reviewing ? [`${this.who(item)} said `, name(item.label), without] : series?.way === "more" ? ["The model takes this text for ", name(series.words), "."] : labeled;
+    ui.mode.replaceChildren(h("span", { class: "what" }, place, ...[what].flat()), said,
+      this.settling ? h("button", { type: "button", onclick: () => { this.skip(); ui.text.focus(); } }, kbd(this.keysOf("skip")[0].toUpperCase()), "Leave it open") : "",
       this.walking ? h("button", { type: "button", onclick: () => { if (this.reviewing) this.keep(); else this.skip(); ui.text.focus(); } }, kbd("Enter"), this.reviewing ? "Keep it" : "Next") : "",
       h("button", { type: "button", class: "link", onclick: () => { this.leave(); ui.text.focus(); } }, "Back ", kbd("Esc")));
   }
   showKeys() {
-    const { ui } = this, count = this.state.n_doubtful;
+    const { ui } = this, count = this.state.n_doubtful, disputed = this.state.n_disputed;
     for (const name of ["skip", "undo", "flag", "note", "why", "alike"]) {
       const [key] = this.keysOf(name);
       ui[name].firstChild.textContent = key;
@@ -1109,6 +1118,8 @@ class Labeling {
     ui.alike.hidden = ui.example.hidden = this.numeric;
     if (ui.check.dataset.count !== String(count)) ui.check.replaceChildren("Check", count ? h("span", { class: "badge" }, h("span", { class: "sr" }, " "), String(count), h("span", { class: "sr" }, " doubtful answers")) : "");
     ui.check.dataset.count = count;
+    ui.disputed.hidden = !disputed;
+    ui.disputed.replaceChildren("Disagreements", h("span", { class: "badge" }, h("span", { class: "sr" }, " "), String(disputed)));
   }
   isBlind({ blind }) {  // says why nothing of the model is shown
     if (blind) this.announce(BLIND);
@@ -1212,6 +1223,7 @@ class Labeling {
       const missing = found.classes.filter((entry) => entry.missing).sort((a, b) => b.missing - a.missing).slice(0, 3);
       body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), accuracy === null ? null : range([accuracy, ...interval]),
         accuracy === null ? null : h("p", { class: "note" }, sentence(found.gain)),
+        found.agreement ? h("p", { class: "agreement", dir: "auto" }, sentence(found.agreement)) : null,
         found.repeats ? h("p", {}, found.repeats) : null, curve.length > 1 ? this.drawCurve(curve) : null,
         this.state.random_only === null ? null : this.showShares(found),
         this.state.random_only === null ? null : h("label", { class: "line" }, random, "Random texts only: shares are soon exact, but the model learns less"),
@@ -1247,7 +1259,7 @@ class Labeling {
     showFailure(fails, found.error ?? "There is no such text.");
   }
   entry(item, query, extra, source) {  // of a list; it opens the text
-    const soft = (text) => (text ? h("span", { class: "note" }, ` ${text}`) : null), ways = { bulk: "with others", more: "more of a class", review: "checked" };
+    const soft = (text) => (text ? h("span", { class: "note" }, ` ${text}`) : null), ways = { bulk: "with others", more: "more of a class", review: "checked", settled: "settled" };
     return h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
       item.label === null ? soft(this.listed === "history" ? "skipped" : "not labeled") : h("b", { dir: "auto" }, say(item.label)), soft(extra), item.flag ? " ⚑ flagged" : "", soft(item.annotator), soft(ways[item.way]),
       h("span", { class: "excerpt", dir: "auto" }, marked(item.text, query, source)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));

@@ -1,0 +1,47 @@
+"""The session of a project: where it is, and with which options it is opened."""
+
+from .._storage._files import Lock
+from ..session import LabelingSession, PoolChangedError
+from ._record import check_record, plain_folder, show, write_record
+
+_BATCH = 5  # items chosen at a time: few, so that they are of the newest model
+AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
+_MAX_SIMILARITY = 0.95
+
+
+def open_session(project, learner, classes):
+    """Return the session of a project, once the folder is known to be its own."""
+    project.make_folder()
+    lock = Lock(project.folder_ / "lock", f"the project in {show(project.folder_)!r}")
+    try:
+        check_record(project.folder_, project.columns)
+        write_record(project.folder_, project.columns)
+        options: dict = {"annotator": project.annotator, "overlap": project.overlap}
+        options |= {"max_adapted_pool": None} if project.adapt else {}
+        options |= {"multi_label": True} if project.target == "multi-label" else {}
+        session = LabelingSession(
+            learner.set_params(batch_size=_BATCH),
+            project.texts,
+            project.folder_ / "session",
+            refit="background",
+            encode=project.table.encode,
+            audit_every=AUDIT_EVERY,
+            repeat=project.repeat,
+            max_similarity=_MAX_SIMILARITY,
+            classes=classes,
+            **options,
+        )
+    except PoolChangedError as exc:
+        raise ValueError(
+            f"{str(project.file_)!r} must hold the labeled texts of "
+            f"{show(project.folder_)} as they were: {exc.fault}. Restore these texts, "
+            "or use folder=NEW."
+        ) from exc
+    finally:
+        lock.release()
+    if project.folder_ != plain_folder(project.file_):
+        project.messages.append(
+            f"the answers are in {show(project.folder_)}; the labeled table will be "
+            f"{project.output}"
+        )
+    return session
