@@ -15,7 +15,7 @@ from typing import Any
 
 from .._utils._repeatable import pause_background
 from .._utils._sklearn import check_bool
-from ..project import Project
+from ..project import Project, Questions
 from ..serving import HttpServer
 from ..session import Desk
 from ._address import find_page, recall_address, remember_address
@@ -134,7 +134,7 @@ class LabelingServer(HttpServer):
 
 
 def serve(
-    desk: Desk | Project,
+    desk: Desk | Project | Questions,
     *,
     port: int | None = None,
     open_browser: bool = True,
@@ -149,7 +149,7 @@ def serve(
 
     Parameters
     ----------
-    desk : Desk or Project
+    desk : Desk, Project or Questions
         What to label. A desk stays open. A project is opened; if it has no classes, the
         page asks for them. At the end it is finished and closed, and the page shows
         what is written. If another program serves the page of the project, that page is
@@ -216,7 +216,7 @@ def serve(
     """
     options = {"port": port, "token": token, "announce": announce}
     options["open_browser"] = open_browser
-    if isinstance(desk, Project):
+    if isinstance(desk, Project | Questions):
         return _serve_project(desk, options)
     with open_page(desk, **options) as server:
         return server.finished

@@ -104,7 +104,8 @@ def _collect(session):
 def write_codebook(project, codebook):
     """Write a codebook next to the table of a project; return the path of the page."""
     stem = project.output.name.removesuffix(f".labeled{project.output.suffix}")
-    path = project.output.with_name(f"{stem}.codebook.md")
+    name = f".{project.name}" if project.name else ""
+    path = project.output.with_name(f"{stem}{name}.codebook.md")
     page = dump_markdown(codebook, f"Codebook of {project.file_.name}")
     other = path.with_suffix(".json"), dump_classes(codebook)
     for where, text in (path, page), other:
