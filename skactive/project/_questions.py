@@ -14,8 +14,8 @@ from ._project import Project
 
 LOG = logging.getLogger("skactive.project")
 _NOT_FOR_NUMBERS = ("until", "adapt", "strategy", "suggest")
-_SHARED = ("file", "file_", "folder_", "output", "features", "desk")
-_SHARED += ("tell", "make_folder")
+_SHARED = {"file", "file_", "folder_", "output", "features", "desk"}
+_SHARED |= {"tell", "make_folder"}
 
 
 class _Question(Project):
