@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from argparse import ArgumentTypeError
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def make_project(
     asked = read_questions(options["file"], label)
     named = {**options, "classes_file": classes_file}
     others = [name for name in _OF_ONE_QUESTION if named.get(name)]
-    if others and (len(asked) > 1 or {*asked.values()} != {None}):
+    if others and (len(asked) > 1 or any(asked.values())):
         option = f"--{others[0].replace('_', '-')}"
         raise UsageError(
             f"{option} is for one --label without a colon. Name the classes of each "
@@ -99,8 +100,11 @@ def read_questions(file, labels):
                 name, classes = words[0], ""
         if name in asked:
             raise UsageError(f"--label {name} is given twice. Give it once")
-        is_number = classes == "number"
-        asked[name] = classes if is_number else as_names(classes) if classes else None
+        try:
+            is_list = classes not in ("", "number")
+            asked[name] = as_names(classes) if is_list else classes or None
+        except ArgumentTypeError as exc:
+            raise UsageError(f"--label {words[0]} {exc}") from exc
     return asked
 
 

@@ -201,8 +201,8 @@ class Questions:
                 raise ValueError("'features' must be left out with several questions.")
             if project.needs_classes:
                 raise ValueError(
-                    f"'questions' must name at least two classes of {name!r}, which "
-                    f"has none in the table. Add them: {name}:A,B"
+                    f"'questions' must name the classes of {name!r}, got None, and "
+                    f"the table has fewer than two. Pass {name}:A,B, or a list."
                 )
         screens = Screens()
         try:

@@ -151,7 +151,7 @@ def test_a_named_folder_holds_one_for_each(open_questions, table, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"tone": None}, "two classes of 'tone'"),
+        ({"tone": None}, "name the classes of 'tone'"),
         ({"tone": "numbers"}, "None or 'number' for 'tone', got 'numbers'"),
         ({}, "must be a dict of columns"),
     ],
