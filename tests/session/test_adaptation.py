@@ -99,12 +99,12 @@ def test_encoders_of_several_sessions_learn_one_at_a_time(start, monkeypatch):
 
     monkeypatch.setattr(_adaptation.subprocess, "Popen", Process)
     sessions = [start(name) for name in ("one", "two", "three")]
-    for n in (30, 54):  # nobody answers while the others wait
-        for session in sessions:
-            session.tell(some(n, n - 24), unasked=True)
+    for start_at, end, n in ((0, 30, 25), (30, 54, 50)):
+        for session in sessions:  # nobody answers while the others wait
+            session.tell(some(end, start_at), unasked=True)
             session.ask(1)
         for session in sessions:
-            wait_for(session, 25 if n == 30 else 50)
+            wait_for(session, n)
     assert len(begun) >= 6
     assert {*most} == {1}
 
