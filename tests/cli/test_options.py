@@ -68,7 +68,7 @@ def test_one_parser_reads_several_command_lines():
         options = parser.parse_args(words)
         assert (options.text, options.label, options.max_length) == (
             ["a", "b"],
-            ["c"],
+            [["c"]],
             64,
         )
     assert not hasattr(options, "given")
