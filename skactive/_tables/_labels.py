@@ -109,8 +109,8 @@ def read_labels(
 
 def find_sources(names):
     """Return the columns that tell labels from predictions, of those of a table."""
-    keys = (find_own(names, name) for name in ("label_source", "prediction"))
-    return [key for key in keys if key is not None]
+    ends = ("_source", "_prediction")
+    return [x for x in names if f"_{_own_name(x)}".endswith(ends)]
 
 
 def _check_form(label, separator, regression):
@@ -163,23 +163,33 @@ def _own_name(key):
     return re.sub("^(skactive_)+", "", name_of(key))
 
 
-def find_own(names, name):
-    """Return the last column that skactive added to a table as `name`, or None."""
-    return next((key for key in reversed(names) if _own_name(key) == name), None)
+def find_own(names, name, key=None):
+    """Return the last column that skactive added to a table as `name`, or None.
+
+    Next to the labels `key` of one of several questions, it has another name.
+    """
+    own = key and f"{name_of(key)}_{name and name.removeprefix('label_')}"
+    keys = [x for x in names if _own_name(x) == name]
+    keys += [x for x in names if _own_name(x) == own]
+    return keys[-1] if keys else None
 
 
 def _leave_out_predictions(table, keys, columns, rows, labels):
     """Return the rows whose labels are no predictions, and count the chosen ones."""
     partners = {"prediction": "probability", "machine_label": "machine_confidence"}
     for key in keys:
-        partner = find_own(table.names, partners.get(_own_name(key)))
+        name = _own_name(key)
+        start = next((x for x in partners if name.endswith(f"_{x}")), None)
+        wanted = start and name.removesuffix(start) + partners[start]
+        partner = find_own(table.names, partners.get(name) or wanted)
         if partner is not None:
             raise ValueError(
                 f"'label' must be a column of labels by people, got {key!r}, which "
                 f"holds predictions: {partner!r} is next to it. Name another column, "
                 "or rename this one."
             )
-    source = find_own(table.names, "label_source")
+    several = "+".join(map(name_of, keys))
+    source = find_own(table.names, "label_source", several)
     if source is None or source not in table.columns:
         return rows
     sources = table.cells(source)
@@ -187,7 +197,7 @@ def _leave_out_predictions(table, keys, columns, rows, labels):
         return rows
     labeled = [row for row in rows if not is_missing(columns[keys[0]][row])]
     ours = [row for row in labeled if sources[row] == "model"]
-    prediction = find_own(table.names, "prediction")
+    prediction = find_own(table.names, "prediction", several)
     edited = []
     if len(keys) == 1 and prediction in table.columns:
         predicted, written = table.cells(prediction), columns[keys[0]]

@@ -2,19 +2,23 @@
 
 import shlex
 import sys
+from argparse import ArgumentTypeError
 from dataclasses import replace
+from pathlib import Path
 
 from .._tables._codebook import read_classes
+from .._tables._reader import TableFile, find_files, list_columns
 from .._utils._lazy import need_bert
 from ..labeling import run_prompt
-from ..project import Project, ProjectSettings
+from ..project import Project, ProjectSettings, Questions
 from ..session import LockedError
-from ._parser import one_or_several, show_line
+from ._parser import UsageError, as_names, one_or_several, show_line
 
 _REMEMBERED = "text label show separator id suggest until annotator overlap folder "
 _REMEMBERED += "features repeat strategy model prompt dimensions machine machine_model "
 _REMEMBERED += "max_requests max_tokens max_length regression adapt"
 _REPEATED = "model", "prompt"
+_OF_ONE_QUESTION = "classes", "classes_file", "regression", "separator", "suggest"
 
 
 def run_label(terminal, port, no_browser, **options):
@@ -22,20 +26,49 @@ def run_label(terminal, port, no_browser, **options):
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)  # answers must not wait for training threads
     try:
-        return _label(make_project(**options), terminal, port, not no_browser)
+        project = make_project(**options)
+        if terminal and isinstance(project, Questions):
+            raise UsageError("--terminal asks one question: name one --label")
+        return _label(project, terminal, port, not no_browser)
     finally:
         sys.setswitchinterval(before)
 
 
 def make_project(
-    *, classes_file=None, no_adapt=False, no_fine_tuning=False, show=None, **options
+    *,
+    label,
+    classes_file=None,
+    no_adapt=False,
+    no_fine_tuning=False,
+    show=None,
+    **options,
 ):
-    """Return the project of the options of the command."""
+    """Return the project, or the Questions, of the options of the command."""
+    asked = read_questions(options["file"], label)
+    named = {**options, "classes_file": classes_file}
+    others = [name for name in _OF_ONE_QUESTION if named.get(name)]
+    if others and (len(asked) > 1 or any(asked.values())):
+        option = f"--{others[0].replace('_', '-')}"
+        raise UsageError(
+            f"{option} is for one --label without a colon. Name the classes of each "
+            "question, as in --label tone:good,bad"
+        )
     options["show"] = [x for part in show or () for x in part.split(",") if x]
     options["adapt"] = options.get("adapt") or (False if no_adapt else None)
-    several = [x for x in ("text", "label", "model", "prompt") if options.get(x)]
+    several = [x for x in ("text", "model", "prompt") if options.get(x)]
     options |= {name: one_or_several(options[name]) for name in several}
-    project = Project(fine_tuning=not no_fine_tuning, **options).recall()
+    options["fine_tuning"] = not no_fine_tuning
+    if len(asked) > 1:
+        shared = {x: y for x, y in options.items() if x not in _OF_ONE_QUESTION}
+        file, text = shared.pop("file"), shared.pop("text")
+        return Questions(file, text, asked, **shared)
+    ((label, classes),) = asked.items()
+    options["label"] = label if isinstance(label, str) else list(label)
+    if classes == "number":
+        options["regression"] = True
+    elif classes:
+        options["classes"] = classes
+    project = Project(**options).recall()
     if classes_file is not None:
         names = project.find_classes()
         project = replace(project, classes=read_classes(classes_file, names))
@@ -48,6 +81,31 @@ def make_project(
         command = f"skactive encode {project.file} --text {text} --folder FEATURES"
         raise ValueError(f"{exc} Run `{command}`.") from exc
     return project
+
+
+def read_questions(file, labels):
+    """Return the questions of `--label`, dict of column or columns to what is asked.
+
+    `labels` are the words of each option. A column of the table may have a colon.
+    """
+    asked, path = {}, Path(file).expanduser()
+    for words in labels:
+        name, colon, classes = words[0].partition(":")
+        if len(words) > 1:
+            name, classes = tuple(words), ""
+        elif colon:
+            file = find_files(path)[0][0] if path.is_dir() else path
+            columns = list_columns(file) if path.is_dir() else TableFile(file).names
+            if words[0] in columns:
+                name, classes = words[0], ""
+        if name in asked:
+            raise UsageError(f"--label {name} is given twice. Give it once")
+        try:
+            is_list = classes not in ("", "number")
+            asked[name] = as_names(classes) if is_list else classes or None
+        except ArgumentTypeError as exc:
+            raise UsageError(f"--label {words[0]} {exc}") from exc
+    return asked
 
 
 def _label(project, terminal, port, open_browser):
@@ -66,11 +124,10 @@ def _label(project, terminal, port, open_browser):
         raise RuntimeError(
             f"{project.file} is open in {exc.holder}. Finish it there first."
         ) from exc
-    if project.sources is None:
-        show_line(f"{project.output}: as it was")
-    else:
-        shown = ", ".join(f"{n:,} {name}" for name, n in project.sources.items())
-        show_line(f"{project.output}: {shown}")
+    for name, each in getattr(project, "projects", {"": project}).items():
+        shown = f"{project.output}: {name}{name and ': '}"
+        counts = [f"{n:,} {source}" for source, n in (each.sources or {}).items()]
+        show_line(shown + (", ".join(counts) or "as it was"))
     return 0
 
 
@@ -85,17 +142,23 @@ def _serve(project, port, open_browser):
 def name_command(project, terminal=False):
     """Return the command that continues, as a person would type it."""
     words = ["skactive", "label", project.file]
+    projects = [*getattr(project, "projects", {"": project}).values()]
+    first, several = projects[0], len(projects) > 1
     for name in _REMEMBERED.split():
-        value = getattr(project, name)
+        value = getattr(project if several and name == "folder" else first, name)
         if value in (None, False, []) or value == getattr(ProjectSettings, name, None):
             continue
         option = f"--{name.replace('_', '-')}"
         values = [] if value is True else value if isinstance(value, list) else [value]
-        if name in _REPEATED:
+        if name == "label" and several:
+            for each in projects:
+                names = [each.label] if isinstance(each.label, str) else each.label
+                words += [option, *names[:-1], names[-1] + ":number" * each.regression]
+        elif name in _REPEATED:
             words += [word for each in values for word in (option, each)]
-        else:
+        elif not several or name != "regression":
             words += [option, *map(str, values)]
-    words += ["--coders", ",".join(project.coders)] if project.coders else []
-    words += ["--no-adapt"] * (project.adapt is False)
-    words += ["--no-fine-tuning"] * (not project.fine_tuning)
-    return shlex.join(words + ["--terminal"] * terminal)
+    words += ["--coders", ",".join(first.coders)] if first.coders else []
+    words += ["--no-adapt"] * (first.adapt is False)
+    words += ["--no-fine-tuning"] * (not first.fine_tuning)
+    return shlex.join(map(str, words + ["--terminal"] * terminal))

@@ -116,7 +116,7 @@ def _add_options(place, options):
         (one_of if name in _ONE_OF else place).add_argument(name, **keywords)
 
 
-def _as_names(text):
+def as_names(text):
     """Return different names that are separated by commas, list of str."""
     names = [name.strip() for name in text.split(",")]
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):
@@ -172,7 +172,7 @@ def _as_count(text):
 _TYPES = {
     "count": _as_count,
     "count_or_zero": _as_count_or_zero,
-    "names": _as_names,
+    "names": as_names,
     "number": float,
     "path": Path,
     "points": _as_points,

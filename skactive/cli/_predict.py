@@ -10,7 +10,7 @@ from .._storage._outputs import find_mode
 from .._tables._reader import TableFile
 from .._tables._writer import WRITERS, free_name, write_table
 from .._utils._format import find_certainty, list_best
-from ..project import PREDICTED, write_output
+from ..project import write_predicted
 from ._parser import say, show_line
 
 _TARGETS = ("single-label", "multi-label", "regression")
@@ -34,7 +34,7 @@ def run_predict(model, file, text, out):
         raise ValueError("argument --text: name the column of texts, or two for pairs.")
     make = _predict_pool if source.is_dir() else _predict_table
     n, write = make(partial(predict, n_top=0), source, out, names, about)
-    message = write_output(folder, PREDICTED, out, write, find_mode(source))
+    message = write_predicted(folder, out, write, find_mode(source))
     if message is not None:
         say(message)
     show_line(f"{out}: {n:,} predictions")

@@ -48,6 +48,9 @@ def call(
             raise ValueError(f"'method' must be one of {methods}, got {method!r}.")
         if not isinstance(arguments, dict):
             raise TypeError(f"the arguments must be an object, got {arguments!r:.100}.")
+        if "question" in arguments:  # several are asked about each text
+            arguments = dict(arguments)
+            desk = find_desk(desk, arguments.pop("question"))
         if "id" in arguments:
             arguments = {**arguments, "id": json.loads(arguments["id"])}
         if "ids" in arguments:
@@ -70,6 +73,16 @@ def call(
         return 500, {"error": f"{type(error).__name__}: {error}"}
 
 
+def find_desk(desk: Desk, question: Any) -> Desk:
+    """Return the desk of one of several questions."""
+    desks = getattr(desk, "desks", {})
+    if not isinstance(question, str) or question not in desks:
+        raise ValueError(
+            f"'question' must be one of {[*desks]}, got {question!r:.100}."
+        )
+    return desks[question]
+
+
 def _write_ids(content):
     """Return the content with every id as a JSON text."""
     if isinstance(content, list):
@@ -82,4 +95,7 @@ def _write_ids(content):
     for key in ("items", "recent", "undo", "themes"):
         if key in content:
             content[key] = _write_ids(content[key])
+    if isinstance(content.get("questions"), dict):  # the items of a text
+        texts = content["questions"].items()
+        content["questions"] = {name: _write_ids(item) for name, item in texts}
     return content

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._utils._repeatable import pause_background
 from .._utils._sklearn import check_bool
-from ..project import Project
+from ..project import Project, Questions
 from ..serving import HttpServer
 from ..session import Desk
 from ._address import find_links, find_page, recall_address, remember_address
@@ -141,7 +141,7 @@ class LabelingServer(HttpServer):
 
 
 def serve(
-    desk: Desk | Project,
+    desk: Desk | Project | Questions,
     *,
     port: int | None = None,
     open_browser: bool = True,
@@ -156,7 +156,7 @@ def serve(
 
     Parameters
     ----------
-    desk : Desk or Project
+    desk : Desk, Project or Questions
         What to label. A desk stays open. A project is opened; if it has no classes, the
         page asks for them. At the end it is finished and closed, and the page shows
         what is written. If another program serves the page of the project, that page is
@@ -225,7 +225,7 @@ def serve(
     """
     options = {"port": port, "token": token, "announce": announce}
     options["open_browser"] = open_browser
-    if isinstance(desk, Project):
+    if isinstance(desk, Project | Questions):
         return _serve_project(desk, options)
     if announce is not None:
         options["announce"] = lambda server: announce(server.links or server.url)

@@ -10,20 +10,21 @@ from .._utils._lazy import import_when_used
 if TYPE_CHECKING:
     from ._encode import encode_table
     from ._project import Project
+    from ._questions import Questions
     from ._settings import ProjectSettings
 
 _HOME = {
     "Project": "_project",
     "ProjectSettings": "_settings",
+    "Questions": "_questions",
     "AUDIT_EVERY": "_opening",
-    "PREDICTED": "_record",
     "Trainer": "_model",
     "encode_table": "_encode",
     "say_cost": "_settings",
-    "write_output": "_record",
+    "write_predicted": "_record",
     "write_predictions": "_table",
 }
 
-__all__ = ["Project", "ProjectSettings", "encode_table"]
+__all__ = ["Project", "ProjectSettings", "Questions", "encode_table"]
 
 __getattr__, __dir__ = import_when_used(__name__, _HOME, __all__)

@@ -57,6 +57,7 @@ class Trainer:
     model: Any = None
     classes: list | None = None
     is_final = True
+    cache: Path | None = None  # of features, if it is in another folder
 
     def __init__(self, settings, target, folder):
         self.settings, self.target, self.folder = settings, target, folder
@@ -89,7 +90,7 @@ class Trainer:
             open_checkpoint(model)
         names = ("max_length", "prompt", "dimensions")
         options = {name: getattr(settings, name) for name in names}
-        options["cache"] = str(self.folder / "features")
+        options["cache"] = str(self.cache or self.folder / "features")
         if target == "regression":
             return make_pipeline(BertFeatures(models[0], **options), Ridge())
         options["adapt"] = self.adapts()

@@ -195,6 +195,8 @@ class Project(ProjectSettings):
     session: Any
     desk: Any
     command = None  # that continues, for the page
+    name = ""  # of the question, where there are several
+    _make_desk: Any = Desk
     counts: tuple | list = ()
     sources: dict | None = None
     _stamp: str | None = None  # of what `finish` writes
@@ -392,7 +394,7 @@ class Project(ProjectSettings):
 
     def _open_desk(self, descriptions):
         """Open the desk, say what there is, and let a machine answer."""
-        self.desk = Desk(
+        self.desk = self._make_desk(
             self.session,
             n_labels=self.n_labels,
             until=self.until,
@@ -536,9 +538,8 @@ class Project(ProjectSettings):
         rows = Rows(self.session, self.given)
         known = self.session.known_classes
         batches = self._describe(rows, model, classes or self._trainer.classes)
-        if not self.is_large:  # a second format gets the same rows
-            batches = list(batches)
-        self._write_output(lambda path: self.table.write(path, batches, known))
+        self.table.add(batches, known)
+        self._write_output(self.table.write)
         self.counts, self.sources = rows.count_classes(known), rows.count()
         return self.sources
 

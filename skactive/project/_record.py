@@ -209,6 +209,11 @@ def write_output(folder, kind, path, write, mode):
     return f"{path} was changed, or is of another program: it is kept as {kept}"
 
 
+def write_predicted(folder, path, write, mode):
+    """Write a file of predictions; see `write_output`."""
+    return write_output(folder, PREDICTED, path, write, mode)
+
+
 def show(path):
     """Return a path as a person would type it."""
     path = os.fspath(path)

@@ -1,6 +1,7 @@
 """The rows of a labeled table: what people said, and what a model predicts."""
 
 import hashlib
+import re
 from collections import Counter
 from functools import partial
 
@@ -120,7 +121,9 @@ def write_card(project):
 def _write_beside(project, ending, text):
     """Write a text next to the table of a project; return the path."""
     stem = project.output.name.removesuffix(f".labeled{project.output.suffix}")
-    path, mode = project.output.with_name(stem + ending), find_mode(project.file_)
+    name = re.sub(r"[^\w.+-]+", "_", f".{project.name}" if project.name else "")
+    path = project.output.with_name(f"{stem}{name}{ending}")
+    mode = find_mode(project.file_)
     write = partial(write_atomic, data=text.encode("utf-8", "replace"))
     message = write_output(project.folder_, LABELED, path, write, mode)
     project.messages.extend([] if message is None else [message])

@@ -47,6 +47,7 @@ class Table:
     is_large = False  # whether the texts stay on the disk
     encode: str | None = "background"  # how a session computes the features
     fallback: str | None = ".jsonl"  # the format for what another cannot hold
+    added = None  # what `write` writes
 
     def __init__(self, settings):
         self.path, text, label = settings.file_, settings.text, settings.label
@@ -121,8 +122,8 @@ class Table:
         values = (labels.values[row] for row in self.rows)
         return {i: label for i, label in enumerate(values) if label is not None}
 
-    def write(self, path, batches, known_classes):
-        """Write all columns, with those of `batches`: lists of cells of each text."""
+    def add(self, batches, known_classes):
+        """Keep the labels and the columns next to them, of lists of cells."""
         n = len(self.file.places)
         labels, names = [None] * n, (*COLUMNS, *MACHINE)
         added = {name: [None] * n for name in names}
@@ -138,9 +139,20 @@ class Table:
                 added[name] = list(map(self.cells.join, added[name]))
         if not any(label is not None for label in added["machine_label"]):
             added = {name: added[name] for name in COLUMNS}
-        taken = {**self.file.columns, **columns}  # a class can be named like a column
-        columns |= {free_name(name, taken): x for name, x in added.items()}
-        write_table(path, {**self.file.columns, **columns}, source=self.file)
+        self.added = columns, {self.name_column(x): y for x, y in added.items()}
+
+    def name_column(self, name):
+        """Return the name of a column next to the labels."""
+        return name
+
+    def write(self, path, tables=()):
+        """Write all columns of the file, with those of this table or of several."""
+        columns, tables = dict(self.file.columns), tables or [self]
+        for table in tables:
+            columns |= table.added[0]
+        for table in tables:  # a class can be named like a column
+            columns |= {free_name(x, columns): y for x, y in table.added[1].items()}
+        write_table(path, columns, source=self.file)
 
     def _as_columns(self, labels, sources):
         """Return labels as columns in the form of the file, dict of name to cells."""
@@ -230,11 +242,14 @@ class LargeTable(Table):
         labeled = zip(positions, labels.values, ~np.isin(rows, left_out), strict=True)
         return {i: label for i, label, kept in labeled if kept and label is not None}
 
-    def write(self, path, batches, known_classes):
-        """Write ids, texts, labels and predictions as Parquet."""
+    def add(self, batches, known_classes):
+        """Keep the cells of labels and predictions, and their kind."""
         kind = float if self.target == "regression" else type((*known_classes, "")[0])
-        kind = [kind] if self.target == "multi-label" else kind
-        _write_parquet(path, self.texts, batches, kind, ("label", *COLUMNS))
+        self.added = batches, [kind] if self.target == "multi-label" else kind
+
+    def write(self, path, tables=()):
+        """Write ids, texts, labels and predictions as Parquet."""
+        _write_parquet(path, self.texts, *self.added, ("label", *COLUMNS))
 
 
 def write_predictions(path, pool, predict):

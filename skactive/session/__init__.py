@@ -9,6 +9,7 @@ from ._formats import SourceAnswer
 from ._journal import read_manifest as read_manifest
 from ._manifest import PoolChangedError
 from ._pool import Batch as Batch
+from ._questions import Screens as Screens
 from ._session import LabelingSession
 from ._state import read_labels
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,42 @@ from .._utils._repeatable import start_daemon
 
 MAX_POOL = 20_000  # texts whose features are computed again; minutes on a processor
 _CODE = "from skactive.bert._adapt_process import main; main()"
+
+
+class _Turn:
+    """Lets one process at a time train an encoder, the sessions in turn."""
+
+    def __init__(self):
+        self._lock, self._waiting = threading.Lock(), weakref.WeakSet()
+        self._holder = self._last = None
+
+    def take(self, adapter):
+        """Return whether an adapter may begin; else `changed` tells it to ask again.
+
+        Others that wait come before the last one that had the turn.
+        """
+        with self._lock:
+            is_last = self._last is not None and self._last() is adapter
+            if self._holder is not None or (is_last and self._find_waiting(adapter)):
+                self._waiting.add(adapter)
+                return False
+            self._waiting.discard(adapter)
+            self._holder, self._last = adapter, weakref.ref(adapter)
+            return True
+
+    def leave(self, adapter):
+        """Pass the turn on."""
+        with self._lock:
+            self._holder, waiting = None, self._find_waiting(adapter)
+        for other in waiting:
+            other.changed()
+
+    def _find_waiting(self, adapter):
+        others = [other for other in self._waiting if other is not adapter]
+        return [other for other in others if not other.stopped]
+
+
+_TURN = _Turn()
 
 
 class Adapter:
@@ -34,6 +71,8 @@ class Adapter:
         Why the last process failed.
     pace : float or None
         Seconds for each label that the last process took.
+    stopped : bool
+        Whether no other process begins.
     """
 
     def __init__(self, n_trusted, max_pool):
@@ -42,7 +81,7 @@ class Adapter:
         self._ready = {}  # hash of what was trained -> number of rows
         self._failed = set()
         self._process = None
-        self._stopped = False
+        self.stopped = False
         self._lock = threading.Lock()
         self.error: str | None = None
         self.pace: float | None = None
@@ -85,7 +124,7 @@ class Adapter:
     def stop(self):
         """End the process, and start no other."""
         with self._lock:
-            self._stopped = True
+            self.stopped = True
             if self._process is not None:
                 self._process.kill()
 
@@ -101,17 +140,22 @@ class Adapter:
             "PYTHONIOENCODING": "utf-8",
         }
         with self._lock:
-            if self._stopped or self._process is not None:
+            busy = self.stopped or self._process is not None
+            if busy or not _TURN.take(self):
                 return
-            process = self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _CODE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                text=True,
-                encoding="utf-8",
-            )
+            try:
+                process = self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _CODE],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=environment,
+                    text=True,
+                    encoding="utf-8",
+                )
+            except BaseException:
+                _TURN.leave(self)
+                raise
         # A daemon: Python can exit while it waits, and the process then ends, too.
         start_daemon(self._follow, process, task, n, key, sklearn.get_config())
 
@@ -134,10 +178,11 @@ class Adapter:
             if answer == "done":
                 self._ready[key], self.error = n, None
                 self.pace = (time.monotonic() - start) / n
-            elif not self._stopped:
+            elif not self.stopped:
                 self._failed.add(key)
                 self.error = answer
-        if not self._stopped:
+        _TURN.leave(self)
+        if not self.stopped:
             with sklearn.config_context(**config):  # the training has it
                 self.changed()
 

@@ -10,6 +10,8 @@ from .._utils._pipelines import computes_features, split_estimator
 from .._utils._repeatable import start_in_background
 
 _CHUNK = 256  # texts between two looks at whether to stop
+# One chunk at a time, which sessions of the same texts then find in the cache.
+_encoding = threading.Lock()
 
 
 def fit_front(estimator, X):
@@ -82,7 +84,8 @@ class BackgroundEncoder:
                     return
             error = None
             try:
-                self._front.transform(take_rows(pool.X, rows))
+                with _encoding:
+                    self._front.transform(take_rows(pool.X, rows))
             except Exception as exc:  # shown by the session and the front ends
                 error = exc
             with self._lock:

@@ -25,7 +25,7 @@ from ._machine import annotate_later, compare_suggestions
 from ._quality import Quality
 from ._themes import find_themes
 
-_MOST_TOP = 1000  # classes whose probability is returned with an item to label
+MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
 _Who = str | None
@@ -260,7 +260,7 @@ class Desk:
                 job = self._in_background(("ask", who), self._ask, who)
                 if not n_waiting and job.result():  # new items came
                     continue
-            return self._items(ids, who, n_top=_MOST_TOP)
+            return self._items(ids, who, n_top=MOST_TOP)
 
     def _ask(self, annotator):
         """Choose items in the background; return whether there were any."""
@@ -300,7 +300,7 @@ class Desk:
             people, a list of dict: "annotator", "label" and "note".
         """
         said = [self._doubts.predict(id)] if held_out else [None]
-        return self._items([id], annotator, said if any(said) else None, _MOST_TOP)[0]
+        return self._items([id], annotator, said if any(said) else None, MOST_TOP)[0]
 
     def _items(self, ids, annotator, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""

@@ -265,15 +265,19 @@ def describe_learner(learner):
 
 
 def _flatten(description):
-    """Return a description as one dict; of a version, the first number counts."""
+    """Return a description as one dict; of a version, the first number counts.
+
+    Where features are cached is no matter of the model.
+    """
     strategy, offer = description.get("strategy"), None
+    params = description.get("params", {})
     if isinstance(strategy, dict) and {"dist", "version"} <= strategy.keys():
         offer = f"{strategy['dist']} {major(strategy['version'])}"
     return {
         "class": description.get("class"),
         "labels of the first fit": description.get("labels"),
         "distribution of the strategy": offer,
-        **description.get("params", {}),
+        **{x: y for x, y in params.items() if not x.endswith("cache")},
     }
 
 

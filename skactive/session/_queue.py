@@ -127,6 +127,7 @@ class Queue:
     def __init__(self, journal, learner, models, choosing, options):
         self._journal = journal
         self._state = journal.state
+        self.states = [self._state]  # of all questions about the texts
         self._lock = journal.lock
         self._models = models
         self._choosing = choosing
@@ -205,6 +206,21 @@ class Queue:
         )
         return self._batch(number)
 
+    def share(self, ids, audited, annotator):
+        """Record that items wait here which another session of the pool asks for.
+
+        Those that are free or need a second opinion are recorded; `audited` are those
+        that the audit has drawn there.
+        """
+        with self._lock:
+            self._journal.sync()
+            pool, free = self._state.pool, self.free()
+            second = [id for id in self.second_opinions(annotator) if id in ids]
+            picks = [i for i in pool.positions(ids).tolist() if free[i]]
+            audit = [i for i in picks if pool.ids[i] in audited]
+            if picks or second:
+                self._record(second, picks, audit, annotator, self._models.newest())
+
     def _batch(self, number):
         """Return the open items of a batch."""
         state = self._state
@@ -246,7 +262,8 @@ class Queue:
         The audit can draw it, or a text that differs from it in blanks and capitals.
         """
         with self._lock:
-            pool, drawn = self._state.pool, self._state.audited
+            pool, states = self._state.pool, self.states
+            drawn = [id for state in states for id in list(state.audited)]
             if self._hidden is None:
                 rows = np.flatnonzero(self.draws.reserved)
                 self._hidden, self._n_hidden = {*pool.find_looks(rows)}, 0

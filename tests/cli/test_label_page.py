@@ -62,7 +62,8 @@ def label(table, tiny_bert, monkeypatch, capsys):
                         endings.append(json.loads(line.removeprefix("data: ")))
 
         monkeypatch.setattr("webbrowser.open", browse)
-        place = ["label", str(file), "--text", "text", "--label", "label"]
+        place = ["label", str(file), "--text", "text"]
+        place += [] if "--label" in options else ["--label", "label"]
         status = main([*place, "--model", tiny_bert, *options])
         assert not failed, failed[0]
         return status, capsys.readouterr(), endings
@@ -354,3 +355,90 @@ def test_the_command_that_continues_is_quoted():
     assert "--model a --model b " in name_command(replace(project, **two))
     assert name_command(replace(project, adapt=True)).endswith(" --adapt")
     assert name_command(replace(project, adapt=False)).endswith(" --no-adapt")
+
+
+QUESTIONS = ("--label", "tone:good,bad", "--label", "kind:film,book,play")
+QUESTIONS += ("--label", "score:number", "--no-adapt", "--max-length", "16")
+
+
+def _reply(post, n):
+    """Answer the questions of the next texts; an outbox sends each answer twice."""
+    kind = {"good": "film", "bad": "book"}
+    said = {
+        "kind": lambda text: kind[_truth(text)],
+        "score": KINDS["regression"],
+        "tone": _truth,
+    }
+    for _ in range(n):
+        for shown in post("next", client="tab", n_queries=1):
+            for name, item in shown["questions"].items():
+                label = said[name](item["text"])
+                about = {"id": shown["id"], "label": label, "question": name}
+                for _ in range(2 * item["open"]):
+                    state = post("answer", **about, client="tab", seconds=1.0)
+                    assert state["question"] == name
+
+
+def test_several_questions_from_the_command_to_one_table(label, table):
+    def begin(post):
+        state = post("state")
+        names = [entry["name"] for entry in state["questions"]]
+        assert names == ["tone", "kind", "score"]
+        assert post("state", question="score")["target"] == "regression"
+        assert "must be one of" in post("state", question="sense").json()["error"]
+        _reply(post, 12)
+
+    status, shown, endings = label(begin, *QUESTIONS)
+    assert status == 0, shown.err
+    out = table.with_name("films.labeled.csv")
+    for name in ("tone", "kind", "score"):
+        assert f"{out}: {name}: 0 given, 12 person" in shown.out
+        assert f"question '{name}':" in shown.err
+    cells = read_columns(out)
+    said = [i for i, x in enumerate(cells["tone_source"]) if x == "person"]
+    assert len(said) == 12
+    assert [cells["tone"][i] for i in said] == [_truth(cells["text"][i]) for i in said]
+    assert [i for i, x in enumerate(cells["kind_source"]) if x == "person"] == said
+    last = endings[-1]
+    assert (last["done"], last["error"], last["n_labeled"]) == (True, None, 36)
+    assert {*last["questions"]} == {"tone", "kind", "score"}
+    tone = last["questions"]["tone"]
+    assert tone["file"].endswith("films.labeled.csv")
+    assert "films.kind.skactive/model" in last["questions"]["kind"]["predict"]
+    assert tone["command"].startswith(
+        f"skactive label {table} --text text --label tone --label kind "
+        "--label score:number --model "
+    )
+    # The same command continues: neither classes nor answers are named again.
+    again = [x.partition(":")[0] if "," in x else x for x in QUESTIONS]
+    status, shown, _ = label(lambda post: _reply(post, 1), *again)
+    assert "tone: 0 given, 13 person" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--label", "tone", "--label", "tone:a,b"), "--label tone is given twice"),
+        (("--label", "tone:a"), "must be at least two different names"),
+        (("--label", "tone:a,b", "--classes", "c,d"), "--classes is for one --label"),
+        (("--label", "a:x,y", "--label", "b:x,y", "--terminal"), "--terminal asks one"),
+        (("--label", "a:x,y", "--label", "b"), "name the classes of 'b'"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(label, options, message):
+    status, shown, _ = label(lambda post: None, *options)
+    assert status in (1, 2)
+    assert message in shown.err
+
+
+def test_a_column_may_have_a_colon(label, table):
+    columns = read_columns(table)
+    write_columns(table, columns | {"is:odd": ["yes", "no", *[None] * 38]})
+
+    def begin(post):
+        assert [x["name"] for x in post("state")["classes"]] == ["yes", "no"]
+        _answer(post, lambda text: "yes", 2)
+
+    status, shown, _ = label(begin, "--label", "is:odd", "--no-adapt")
+    assert status == 0, shown.err
+    assert "is:odd" in read_columns(table.with_name("films.labeled.csv"))

@@ -24,9 +24,9 @@ OPTIONS = [
     for words, action in list_options(make_parser())
     if action.nargs != 0
 ]
-REPEATED = {("label", "--model"), ("label", "--prompt")}
+REPEATED = {("label", "--model"), ("label", "--prompt"), ("label", "--label")}
 REPEATED |= {("encoders", "--model"), ("encoders", "--prompt")}
-VALUES = {"_as_names": "a,b", "_as_share": "0.5", "_as_points": "3"}
+VALUES = {"as_names": "a,b", "_as_share": "0.5", "_as_points": "3"}
 
 
 def value_of(action):
@@ -68,7 +68,7 @@ def test_one_parser_reads_several_command_lines():
         options = parser.parse_args(words)
         assert (options.text, options.label, options.max_length) == (
             ["a", "b"],
-            ["c"],
+            [["c"]],
             64,
         )
     assert not hasattr(options, "given")

@@ -87,7 +87,7 @@ def test_settings_that_do_not_fit_are_refused(options, match):
 
 
 def test_the_command_continues_for_the_same_people():
-    options = {"file": "t.csv", "text": ["text"], "label": ["label"]}
+    options = {"file": "t.csv", "text": ["text"], "label": [["label"]]}
     project = make_project(**options, coders=["ann", "bob"], overlap=0.2)
     command = "skactive label t.csv --text text --label label --overlap 0.2 "
     assert name_command(project) == f"{command}--coders ann,bob"

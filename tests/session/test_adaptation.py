@@ -87,6 +87,37 @@ def events(session, kind):
     return [event for event in session._state.events if event["event"] == kind]
 
 
+@pytest.mark.slow
+def test_encoders_of_several_sessions_learn_one_at_a_time(start, monkeypatch):
+    begun, most = [], []
+
+    class Process(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            begun.append(self)
+            most.append(sum(process.poll() is None for process in begun))
+
+    monkeypatch.setattr(_adaptation.subprocess, "Popen", Process)
+    sessions = [start(name) for name in ("one", "two", "three")]
+    for start_at, end, n in ((0, 30, 25), (30, 54, 50)):
+        for session in sessions:  # nobody answers while the others wait
+            session.tell(some(end, start_at), unasked=True)
+            session.ask(1)
+        for session in sessions:
+            wait_for(session, n)
+    assert len(begun) >= 6
+    assert {*most} == {1}
+
+
+def test_a_session_that_is_closed_keeps_no_turn(start):
+    one, two = start("one"), start("two")
+    begin_to_adapt(one)
+    two.tell(some(30), unasked=True)
+    two.ask(1)
+    one.close()  # its process is killed
+    assert wait_for(two, 25)
+
+
 def test_the_model_before_serves_until_the_encoder_has_learned(start):
     session = start()
     session.tell(some(24), unasked=True)

@@ -162,6 +162,7 @@ class Outbox {
 class Labeling {
   constructor(root, desk, options) {
     Object.assign(this, { root, desk, options, client: newId(), state: null, queue: [], visiting: null });
+    Object.assign(this, { states: new Map(), question: undefined });  // by question, where several are asked about each text
     Object.assign(this, { busy: false, turn: 0, lost: false, stopped: null, ended: false, guard: 0, filterText: "", buttons: new Map() });
     Object.assign(this, { selected: new Set(), confirmed: false });  // where several classes can be chosen
     Object.assign(this, { lists: {}, dismissed: "" });  // what was looked for in the lists; the line that was closed
@@ -208,7 +209,7 @@ class Labeling {
   // What the desk knows --------------------------------------------------------------
   async ask(method, args = {}) {  // the content, or undefined after an error was shown
     try {
-      const reply = await this.desk.call(method, this.signed(method, args));
+      const reply = await this.desk.call(method, this.signed(method, this.of(args)));
       if (reply.status < 400) { this.setLost(false); return reply.content; }
       this.warn(reply.content?.error ?? `Error ${reply.status}.`);
       if (reply.status === 409) await this.refresh();
@@ -229,12 +230,13 @@ class Labeling {
     if (this.outbox.entries.length) await this.outbox.flush();
     if (this.state?.version !== version && !this.busy) await this.refresh();
     if (this.dialog.open) this.relist?.();
-    const unpredicted = this.queue[0]?.prediction === null && !this.queue[0].blind && this.state?.model.n_labels > 0;
+    const shown = this.partOf(this.queue[0]), unpredicted = shown?.prediction === null && !shown.blind && this.state?.model.n_labels > 0;
     if (returned || unpredicted || this.queue.length < 2) await this.refill(returned);
   }
   async refresh() {
-    const { turn } = this;
-    const state = await this.ask("state", { annotator: this.annotator });
+    const { turn } = this, fetch = (question) => this.ask("state", { annotator: this.annotator, ...(question === undefined ? {} : { question }) });
+    const state = await fetch(this.question), others = (state?.questions ?? []).map(({ name }) => name).filter((name) => name !== state.question);
+    for (const other of await Promise.all(others.map(fetch))) if (other && turn === this.turn) this.setState(other, false, state.question);
     if (turn === this.turn) { if (state) this.setState(state); }
     else if (!this.busy) await this.refresh();  // an answer was faster: its state is newer
   }
@@ -249,20 +251,26 @@ class Labeling {
     const [shown] = this.queue;
     const again = fresh.find((item) => item.id === shown?.id);
     const stays = shown && (!replace || again);
-    const known = new Set(this.state?.classes.map(({ name }) => encode(name))), renamed = shown?.top?.some(([name]) => !known.has(encode(name)));
-    if (again && (replace || renamed || (shown.prediction === null && again.prediction !== null))) {  // of the first model
-      Object.assign(shown, again);
+    const known = new Set(this.state?.classes.map(({ name }) => encode(name))), old = this.partOf(shown), now = this.partOf(again), renamed = old?.top?.some(([name]) => !known.has(encode(name)));
+    if (again?.questions) shown.questions = { ...again.questions, [this.question]: old };
+    if (again && (replace || renamed || (old.prediction === null && now.prediction !== null))) {  // of the first model
+      Object.assign(old, now);
       if (!this.visiting) this.showItem(false);
     }
     this.queue = stays ? [shown, ...fresh.filter((item) => item.id !== shown.id)] : fresh;
     if (!stays) {
+      this.moveOn();
       if (shown) this.guard = performance.now() + 400;  // a key meant for the text before
       this.showItem(true, this.options.page && document.activeElement === document.body);
     }
   }
-  setState(state, shows = true) {
-    if (state.seq < this.state?.seq) return;  // an older reply that came later
-    this.state = state;
+  setState(state, shows = true, active = state.question) {
+    const { question, questions, undo, version } = state;
+    if (state.seq < this.states.get(question)?.seq) return;  // an older reply that came later
+    this.states.set(question, state);
+    if (questions) for (const other of this.states.values()) Object.assign(other, { questions, undo, version });
+    this.question ??= active;
+    if (question === this.question) this.state = state;
     if (shows) this.showState();
   }
   get starting() { return Boolean(this.state.start) || (!this.numeric && this.state.classes.length < 2); }  // the classes come first
@@ -270,7 +278,60 @@ class Labeling {
   get numeric() { return this.state?.target === "regression"; }
   get many() { return !this.numeric && this.state.classes.length > MANY; }
   get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
-  get item() { return this.visiting ?? this.queue[0] ?? null; }
+  get item() { return this.visiting ?? this.partOf(this.queue[0]) ?? null; }
+  // Several questions: the active one has the tiles and the keys
+  partOf(shown) { return shown?.questions?.[this.question] ?? shown; }
+  of(args) { return this.question === undefined ? args : { question: this.question, ...args }; }
+  activate(question) {
+    if (question === undefined || !this.states.has(question)) return;
+    this.question = question;
+    this.state = this.states.get(question);
+  }
+  moveOn(from = 0) {  // to the next open question of the text
+    const items = this.queue[0]?.questions, names = Object.keys(items ?? {});
+    if (!this.visiting) this.activate([...names.slice(from), ...names.slice(0, from)].find((name) => items[name].open));
+  }
+  settle({ id }, args, isSkip) {  // a text leaves when no question of it is open
+    const [first] = this.queue;
+    this.queue = this.queue.filter((other) => {
+      if (other.id !== id) return true;
+      const items = Object.entries(other.questions ?? {});
+      for (const [name, item] of items) if (isSkip || name === args.question) Object.assign(item, { open: false }, isSkip ? {} : { label: args.label });
+      return items.some(([, item]) => item.open);
+    });
+    const same = first !== undefined && first === this.queue[0];
+    this.moveOn(same ? Object.keys(first.questions ?? {}).indexOf(this.question) + 1 : 0);
+  }
+  async turnTo(question) {  // another question about the text that is shown
+    if (this.busy || question === this.question) return;
+    const item = this.visiting && await this.ask("item", { id: this.visiting.id, question });
+    if (item === undefined) return;
+    this.activate(question);
+    Object.assign(this, { visiting: item, series: null });
+    this.showItem();
+    this.showState();
+    this.ui.text.focus();
+  }
+  showQuestions() {  // a strip for each, above and below the tiles
+    const { questions = [] } = this.state, { above, below } = this.ui, items = this.visiting ? { [this.question]: this.visiting } : this.queue[0]?.questions ?? {};
+    const look = encode([questions, this.question, Object.entries(items).map(([name, { label, open }]) => [name, label, open])]);
+    if (above.look === look) return;
+    above.look = look;
+    const rows = ({ classes: { length: n } }, most) => (n > MANY ? 3 : Math.max(1, Math.ceil(n / (n === 4 ? 2 : most)))), all = [...this.states.values()];
+    this.root.classList.toggle("asks", questions.length > 0);
+    for (const [name, most] of [["wide", 3], ["narrow", 2]]) this.root.style.setProperty(`--${name}-rows`, Math.max(...all.map((state) => rows(state, most))));  // the text stays where it is
+    const strips = questions.map(({ name, n_labeled: n, goal }) => {
+      const { label = null, open = true } = items[name] ?? {}, numeric = typeof label === "number" && this.states.get(name)?.target === "regression";
+      const said = label !== null ? h("span", { class: "said", dir: "auto" }, numeric ? short(label) : say(label)) : open ? null : h("span", { class: "said note" }, "not asked");
+      return h("button", { type: "button", class: "question", "aria-current": name === this.question && "true", onclick: () => this.turnTo(name) },
+        h("b", { dir: "auto" }, name), said, h("span", { class: "note" }, goal === null ? plural(n, "label") : `${n} of ${goal}`));
+    });
+    const at = questions.findIndex(({ name }) => name === this.question) + 1;
+    above.replaceChildren(...strips.slice(0, at));
+    below.replaceChildren(...strips.slice(at));
+    above.hidden = !at;
+    below.hidden = at >= strips.length;
+  }
   get settling() { return this.visiting !== null && this.series?.way === "settled"; }
   get offers() {  // what a machine says, the source that was right more often first: Space takes it; or what people said
     if (this.settling) return [...new Map(this.item.said.map(({ annotator, label }) => [encode(label), [annotator ?? "nobody", label]])).values()];
@@ -291,7 +352,8 @@ class Labeling {
     const way = item !== this.visiting || (this.walking && !this.reviewing) ? undefined : this.series?.way;
     const extra = method === "answer" ? { seconds, ...(item.way === "repeat" || way ? { way: item.way === "repeat" ? item.way : way } : {}) } : {};
     this.sent = item;
-    await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra } });
+    const sent = this.of({ id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra });
+    await this.outbox.add({ method, args: sent });
     const following = !this.wasRefused && this.visiting === item ? await this.following() : this.visiting;
     clearTimeout(slow);
     this.root.classList.remove("saving");
@@ -300,7 +362,7 @@ class Labeling {
     if (!this.wasRefused) {
       if (method === "answer") this.used = [...new Set([...[args.label].flat().map(encode), ...this.used])].slice(0, 30);
       if (this.visiting === item) this.visiting = following;
-      this.queue = this.queue.filter((other) => other.id !== item.id);
+      this.settle(item, sent, method === "skip");
       this.announce(text);
     }
     const again = this.wasRefused && (this.several || this.numeric);  // what was chosen stays
@@ -349,7 +411,7 @@ class Labeling {
   stored(entry, content) {
     this.calm("reply");
     if (["answer", "answer_all", "skip"].includes(entry.method)) this.setState(content, !this.busy);
-    else if (this.item?.id === content.id) { Object.assign(this.item, content); this.showItem(false); }
+    else if (this.item?.id === content.id && entry.args.question === this.question) { Object.assign(this.item, content); this.showItem(false); }
   }
   refused(entry, error) {
     this.wasRefused = entry.method === "answer" && entry.args.id === this.sent?.id;
@@ -372,22 +434,24 @@ class Labeling {
     if (!last) return this.announce("There is nothing to undo.");
     this.busy = true;
     this.turn += 1;
-    const item = await this.ask("undo", { seq: last.seq, client: this.client, annotator: this.annotator });
+    const shown = await this.ask("undo", { seq: last.seq, client: this.client, annotator: this.annotator, ...(last.question && { question: last.question }) });
     await this.refresh();
     this.turn += 1;
     this.busy = false;
+    this.activate(last.question);
+    const item = this.partOf(shown);
     if (item?.id) {
       if (this.series && this.visiting) this.series.items.unshift(this.visiting);
       this.visiting = item.label === null && !this.series ? null : item;
       this.queue = this.queue.filter((other) => other.id !== item.id);
-      if (!this.visiting) this.queue.unshift(item);
+      if (!this.visiting) this.queue.unshift(shown);
       this.showItem();
     }
     if (item !== undefined) this.announce(describeUndo(last, this.state.classes));
     this.refill();
   }
   async mark(method, args, message, { item } = this) {
-    if (item && await this.outbox.add({ method, args: { id: item.id, ...args, annotator: this.annotator } })) this.announce(message);
+    if (item && await this.outbox.add({ method, args: this.of({ id: item.id, ...args, annotator: this.annotator }) })) this.announce(message);
   }
   visit(item, series = null) {
     this.opener = this.ui.text;  // keys are for the text
@@ -595,8 +659,10 @@ class Labeling {
     ui.facts = h("span", {});
     ui.size = button("Text size", () => this.setSize({ 100: 125, 125: 150 }[this.size] ?? 100), null, { class: "link" });
     this.dialog = h("dialog", { onclose: () => { this.root.classList.remove("beside"); this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
+    ui.above = h("div", { class: "questions", hidden: true });
+    ui.below = h("div", { class: "questions", hidden: true });
     this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, h("div", { class: "reading" }, h("div", { class: "alerts" }, ui.fault, ui.warning, ui.older), h("div", { class: "strip" }, ui.recent), ui.mode, ui.card),
-      h("div", { class: "answering" }, h("div", { class: "aid" }, ui.guess, ui.filter), ui.classes, ui.nomatch, ui.save, ui.actions, this.dialog));
+      h("div", { class: "answering" }, ui.above, h("div", { class: "aid" }, ui.guess, ui.filter), ui.classes, ui.nomatch, ui.save, ui.below, ui.actions, this.dialog));
     this.root.classList.remove("ended", "starting", "many", "menu-open", "saving", "beside");
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
@@ -671,7 +737,7 @@ class Labeling {
     if (state.start) return ui.start.hidden && this.showStart();
     ui.bar.hidden = wanted === null;
     fill(ui.bar, done / (wanted || 1));
-    ui.progress.textContent = wanted === null ? plural(done, "label") : `${done} of ${wanted}${done >= wanted ? ": goal reached" : ""}`;
+    ui.progress.textContent = `${this.question === undefined ? "" : `${this.question}: `}${wanted === null ? plural(done, "label") : `${done} of ${wanted}${done >= wanted ? ": goal reached" : ""}`}`;
     ui.estimate.textContent = ui.estimate.title = state.estimate;
     const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
     ui.facts.textContent = ui.facts.title = [
@@ -683,6 +749,7 @@ class Labeling {
     if (this.options.page) document.title = `${wanted === null ? done : `${done}/${wanted}`} ${state.source || "Labeling"}`;
     if (ui.start.hidden === this.starting) this.showStart();
     this.showKeys();
+    this.showQuestions();
     this.showRecent();
     this.showGuide();
     this.showClasses();
@@ -728,6 +795,7 @@ class Labeling {
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
     ui.note.title = item?.note ?? "";
+    this.showQuestions();
     this.showClasses();
   }
   showRecent() {  // the last answers, the newest at the text
@@ -879,7 +947,10 @@ class Labeling {
     list.hidden = Boolean(done);
     list.replaceChildren(...steps.map(({ name, share, seconds, past }) => h("li", { class: past ? "past" : "" }, h("span", {}, name),
       past || error ? null : [fill(bar(name), share), h("span", { class: "note" }, share === null ? `${seconds} s` : percent(share))])));
-    this.showWritten(details, result);
+    const parts = Object.entries(result.questions ?? {});
+    if (!parts.length) this.showWritten(details, result);
+    else if (details.children.length !== parts.length) details.replaceChildren(...parts.map(([name]) => h("section", {}, h("h3", { dir: "auto" }, name), h("div", {}))));
+    parts.forEach(([, part], i) => this.showWritten(details.children[i].lastChild, part));
     if (first && this.options.page) title.focus();
     this.showFault();
   }
@@ -901,11 +972,11 @@ class Labeling {
 
   // Dialogs --------------------------------------------------------------------------
   open(title, ...content) {
-    const { activeElement } = document, beside = content.at(-1) === true && content.pop();  // what the mouse pressed must not get the next Space
+    const { activeElement } = document, named = this.question === undefined ? title : `${title}: ${this.question}`, beside = content.at(-1) === true && content.pop();  // what the mouse pressed must not get the next Space
     if (!this.dialog.open) this.opener = activeElement?.matches(":focus-visible") ? activeElement : this.ui.text;
     const close = h("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
-    this.dialog.setAttribute("aria-label", title);
-    this.dialog.replaceChildren(h("div", { class: "title" }, h("h2", {}, title), close), ...content.filter(Boolean));
+    this.dialog.setAttribute("aria-label", named);
+    this.dialog.replaceChildren(h("div", { class: "title" }, h("h2", { dir: "auto" }, named), close), ...content.filter(Boolean));
     this.relist = null;
     this.root.classList.toggle("beside", beside);
     if (!this.dialog.matches(":modal")) {
@@ -961,7 +1032,7 @@ class Labeling {
       if ((await this.ask("finish")) === undefined) return "The session was not finished.";
       this.end();
     };
-    const words = `${plural(this.state.n_labeled, "label")} stored. Finish now? It ends for everyone, and the result is written.`, waits = this.waiting();
+    const words = `${plural((this.state.questions ?? [this.state]).reduce((n, { n_labeled }) => n + n_labeled, 0), "label")} stored. Finish now? It ends for everyone, and the result is written.`, waits = this.waiting();
     const about = h("p", { role: "status" });
     this.open("Finish", about, waits ? h("p", {}, `Still waiting: ${waits}.`) : null, this.form(words, null, finish, "Finish", h("span", {})));
     this.dialog.querySelector("button.primary").focus();
@@ -1081,7 +1152,7 @@ class Labeling {
   }
   async query(method, args) {  // the content, or what failed
     try {
-      const { status, content } = await this.desk.call(method, this.signed(method, args));
+      const { status, content } = await this.desk.call(method, this.signed(method, this.of(args)));
       return status < 400 ? content : { error: content.error };
     } catch (error) { return { error: explain(error) }; }
   }
@@ -1179,7 +1250,7 @@ class Labeling {
   }
   async answerAll(ids, label, time) {  // one label for several texts, and one step for Undo
     const seconds = Math.round(time / 100) / 10;
-    await this.outbox.add({ method: "answer_all", args: { ids, label, client: this.client, annotator: this.annotator, seconds, way: "bulk" } });
+    await this.outbox.add({ method: "answer_all", args: this.of({ ids, label, client: this.client, annotator: this.annotator, seconds, way: "bulk" }) });
     this.announce(`Saved: ${plural(ids.length, "text")} as ${say(label)}.`);
     this.refill();
   }

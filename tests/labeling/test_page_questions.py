@@ -1,0 +1,190 @@
+"""The page with several questions of each text, driven by its keys."""
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner, LabelingSession
+from skactive.labeling._server import LabelingServer
+from skactive.session import Screens, read_labels
+
+from ._helpers import TOKEN, Page, find_violations
+
+pytestmark = pytest.mark.slow
+WORDS = ["law", "art", "war"]
+TEXTS = [
+    f"{'good' if i % 2 else 'bad'} {WORDS[i % 3]} with {i % 4} numbers and {i}"
+    for i in range(60)
+]
+ASKED = {"topic": WORDS, "tone": ["bad", "good"], "urgency": None}
+
+
+def key(name, text):
+    """Return the keys that answer a question."""
+    if name == "urgency":
+        return [text.split()[3], Keys.ENTER]
+    return [str(ASKED[name].index(text.split()[name == "topic"]) + 1)]
+
+
+@pytest.fixture
+def open_questions(window, tmp_path):
+    opened = []
+
+    def open_questions():
+        screens = Screens()
+        for name, classes in ASKED.items():
+            ends = Ridge() if classes is None else LogisticRegression()
+            strategy = "lcmd" if classes is None else "margin"
+            model = make_pipeline(TfidfVectorizer(), ends)
+            learner = ActiveLearner(model, strategy, batch_size=5, random_state=0)
+            options = {"refit": "background", "audit_every": 10, "classes": classes}
+            session = LabelingSession(learner, TEXTS, tmp_path / name, **options)
+            desk = screens.open_desk(name, session, n_labels=30, source="t.csv")
+            opened[:0] = [desk, session]
+        opened.insert(0, LabelingServer(screens.desks["topic"], token=TOKEN).start())
+        page = Page(window, opened[0].url)
+        page.desks = screens.desks
+        return page
+
+    yield open_questions
+    log = [entry["message"] for entry in window.get_log("browser")]
+    for thing in opened:
+        getattr(thing, "stop", None) or thing.close
+        (thing.stop if hasattr(thing, "stop") else thing.close)()
+    assert log == []
+
+
+def active(page):
+    return page.text(".question[aria-current] b")
+
+
+def labels(page):
+    return {name: desk.session.labels for name, desk in page.desks.items()}
+
+
+def answer_text(page):
+    """Answer the questions of a text by keys; return the text and the keys."""
+    text, pressed = page.wait(), 0
+    for name in ASKED:
+        page.until(lambda name=name: active(page) == name, 20)
+        assert page.item == text
+        keys = key(name, text)
+        n = page.desks[name].state()["n_labeled"]
+        page.press(*keys)
+        page.until(lambda n=n, name=name: page.desks[name].state()["n_labeled"] > n, 20)
+        pressed += len(keys)
+    page.until(lambda: page.item not in (None, text), 20)
+    return text, pressed
+
+
+def test_a_text_and_its_questions_by_keys(open_questions, tmp_path):
+    page = open_questions()
+    page.until(lambda: len(page.all(".question")) == 3)
+    assert [x.text.split("\n")[0] for x in page.all(".question")] == [*ASKED]
+    assert page.classes == WORDS
+    done = [answer_text(page) for _ in range(12)]
+    assert len({text for text, _ in done}) == 12
+    assert sum(n for _, n in done) / 12 == 4  # one each, and Enter after the number
+    for name in ("topic", "tone"):
+        assert {TEXTS[i]: x for i, x in read_labels(tmp_path / name).items()} == {
+            text: text.split()[name == "topic"] for text, _ in done
+        }
+    numbers = read_labels(tmp_path / "urgency")
+    assert {TEXTS[i]: x for i, x in numbers.items()} == {
+        text: float(text.split()[3]) for text, _ in done
+    }
+    assert page.text(".done span") == "topic: 12 of 30"
+
+
+def test_one_goes_back_by_a_click_or_by_undo(open_questions):
+    page = open_questions()
+    text = page.wait()
+    page.press("1")
+    page.until(lambda: active(page) == "tone")
+    assert page.classes == ["bad", "good"]
+    page.all(".question")[0].click()  # back to topic
+    page.until(lambda: active(page) == "topic")
+    page.until(lambda: page.all('.classes [aria-checked="true"]'))
+    page.press("2")
+    page.until(lambda: active(page) == "tone")
+    assert [*labels(page)["topic"].values()] == ["art"]
+    page.press("1")
+    page.until(lambda: active(page) == "urgency")
+    page.press(Keys.BACKSPACE)
+    page.until(lambda: active(page) == "tone")
+    page.until(lambda: not labels(page)["tone"])
+    page.press("2")
+    page.until(lambda: active(page) == "urgency")
+    page.press("3", Keys.ENTER)
+    page.until(lambda: page.item not in (None, text))
+    page.until(lambda: active(page) == "topic")
+    page.press(Keys.BACKSPACE)
+    page.until(lambda: page.item == text)
+    page.until(lambda: active(page) == "urgency")
+    said = page.all(".question")
+    assert [x.find_elements(By.CSS_SELECTOR, ".said") != [] for x in said] == [
+        True,
+        True,
+        False,
+    ]
+    page.all(".question")[1].click()
+    page.until(lambda: active(page) == "tone")
+    page.press("s")  # the tone has an answer: only the open one is skipped
+    page.until(lambda: page.item not in (None, text))
+    assert {name: len(each) for name, each in labels(page).items()} == {
+        "topic": 1,
+        "tone": 1,
+        "urgency": 0,
+    }
+    assert len(page.desks["urgency"].session.skipped) == 1
+
+
+def test_dialogs_name_the_question_and_act_on_it(open_questions):
+    page = open_questions()
+    text = page.wait()
+    page.press("1")
+    page.until(lambda: active(page) == "tone")
+    page.open("Search")
+    assert page.text("dialog h2") == "Search: tone"
+    page.type(text)
+    page.until(lambda: page.all(".rows .entry"))
+    page.press(Keys.ENTER)
+    page.until(lambda: page.text(".mode"))
+    assert active(page) == "tone"
+    page.press("2")
+    page.until(lambda: [*labels(page)["tone"].values()] == ["good"])
+    page.until(lambda: not page.text(".mode") and active(page) == "urgency")
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_is_accessible(open_questions, axe, size, theme, tmp_path):
+    page = open_questions()
+    driver = page.driver
+    emulate = {"width": size[0], "height": size[1], "mobile": False}
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"deviceScaleFactor": 1, **emulate}
+    )
+    try:
+        answer_text(page)
+        if theme == "dark":
+            driver.execute_script("document.documentElement.dataset.theme = 'dark'")
+            driver.execute_script(
+                "document.querySelector('.skactive').dataset.theme = 'dark'"
+            )
+        code = "return document.querySelector('.card').getBoundingClientRect().bottom"
+        places = []
+        for name in ASKED:
+            page.until(lambda name=name: active(page) == name)
+            places.append(driver.execute_script(code))
+            assert find_violations(page, axe) == []
+            driver.save_screenshot(str(tmp_path / f"{size[0]}-{theme}-{name}.png"))
+            page.press(*key(name, page.item))
+        wide = "return document.documentElement.scrollWidth - innerWidth"
+        assert driver.execute_script(wide) <= 0
+        assert max(places) - min(places) <= 2  # the text stays where it is
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
