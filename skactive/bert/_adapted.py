@@ -80,9 +80,10 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         layers: 2 of MiniLM's 6, 4 of BERT-base's 12. See Notes.
     refit : int, "doubling" or None, default=None
         The rows to learn from. None uses all. "doubling" uses the first m in their
-        order, m the largest of 25, 50, 100, 200, ... that is not above their number.
-        An int uses the first so many. With fewer rows than that, and with 0, the
-        features are those of the pretrained encoder.
+        order, m the largest of 25, 50, 100, 200, ... that is not above their number,
+        and whose rows have at most m / 2 classes: with fewer labels of each, a loop
+        on 77 classes lost accuracy. An int uses the first so many. With fewer rows than
+        that, and with 0, the features are those of the pretrained encoder.
     loss : {"cosine", "supervised_contrastive", "triplet"}, default="cosine"
         What is minimized over the pairs of a batch. "cosine" is the squared difference
         of the cosine and 1 for texts of the same class, 0 for others, where the pairs
@@ -296,7 +297,7 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if n_labeled is not None:
             n_labeled = check_count("n_labeled", n_labeled, least=0, most=len(texts))
         rows = _distinct(texts[:n_labeled], weights)
-        m = self._count_rows(len(rows))
+        m = self._count_rows(Y[rows])
         _warn_of_few(Y[rows], m)
         rows = rows[:m]
         labeled = _Labeled([texts[i] for i in rows], Y[rows], weights[rows])
@@ -348,15 +349,17 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 progress.update(len(part))
                 yield part
 
-    def _count_rows(self, n):
-        """Return how many of n rows are learned from."""
+    def _count_rows(self, Y):
+        """Return how many of the rows with labels `Y` (n, k) are learned from."""
+        n = len(Y)
         if self.refit is None:
             return n
         if isinstance(self.refit, Integral):
             return self.refit if n >= self.refit else 0
-        if n < FIRST_POINT:
-            return 0
-        return FIRST_POINT * 2 ** int(np.log2(n // FIRST_POINT))
+        m = FIRST_POINT * 2 ** int(np.log2(max(n // FIRST_POINT, 1)))
+        while m > n or (m and 2 * Y[:m].any(axis=0).sum() > m):
+            m = m // 2 if m > FIRST_POINT else 0
+        return m
 
     def _choose_pooling(self):
         """Return the pooling, and the parameter of `BertFeatures` for the same."""
@@ -424,7 +427,8 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         texts = as_texts(X)
         weights = np.ones(len(texts)) if sample_weight is None else sample_weight
         rows = _distinct(texts[:n_labeled], weights)
-        yield clone(self).set_params(refit=None), rows[: self._count_rows(len(rows))]
+        m = self._count_rows(_read_classes(as_labels(y, len(texts)))[rows])
+        yield clone(self).set_params(refit=None), rows[:m]
 
     def __skactive_reader__(self):
         """Return a function of a text: how many characters are read, None for all."""

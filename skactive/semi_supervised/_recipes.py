@@ -42,7 +42,7 @@ def make_text_classifier(
       :class:`~skactive.LabelingSession` gets them from the pool.
     - "adapted": :class:`skactive.bert.AdaptedFeatures` with `refit="doubling"`, whose
       encoder learns from the labels, and a logistic regression. It is there from 25
-      labels on.
+      labels on, and twice as many as their classes.
 
     For several labels per text, both have a logistic regression for each label, with a
     threshold that cross-validation tunes, and unlabeled texts are not used.

@@ -294,8 +294,22 @@ def test_how_many_rows_are_learned_from(tiny_bert, fits, refit, n, m):
 
 def test_the_points_double():
     features = AdaptedFeatures(refit="doubling")
-    counts = {n: features._count_rows(n) for n in (24, 49, 50, 199, 200, 399, 1600)}
+    Y = np.ones((1600, 1), dtype=bool)
+    counts = {n: features._count_rows(Y[:n]) for n in (24, 49, 50, 199, 200, 399, 1600)}
     assert list(counts.values()) == [0, 25, 50, 100, 200, 200, 1600]
+
+
+@pytest.mark.parametrize(
+    ("n_first", "n_others", "m"),
+    [(12, 0, 50), (13, 12, 50), (25, 0, 50), (25, 25, 0), (12, 26, 25), (13, 26, 0)],
+)
+def test_a_point_has_two_labels_for_each_of_its_classes(n_first, n_others, m):
+    features = AdaptedFeatures(refit="doubling")
+    first = np.resize(np.arange(n_first), 25)
+    later = np.resize(np.arange(n_others or n_first), 35) + n_first * (n_others > 0)
+    Y = np.eye(100, dtype=bool)[np.concatenate([first, later])]
+    assert features._count_rows(Y) == m
+    assert AdaptedFeatures()._count_rows(Y) == 60
 
 
 @pytest.mark.parametrize(
