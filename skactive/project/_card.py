@@ -7,6 +7,7 @@ import numpy as np
 
 from .._encoders._names import describe_estimator, find_encoders
 from .._tables._card import ESTIMATOR, list_software, name_estimates
+from .._utils._labels import key_of
 from ._record import KINDS
 
 _CHANGES = {
@@ -27,14 +28,14 @@ def describe_project(project, shares=None):
         estimates = estimate_all(session, shares)
     parts = {
         "Sample": _describe_sample(project, core),
-        "Coders": _describe_coders(session, core.state),
+        "Coders": _describe_coders(core.state) + _describe_overlap(project, core),
         "Codebook": _describe_codebook(session, core.state),
         "Model": _describe_model(session),
         "Estimates": [*estimates.items()],
         "Software": list_software(),
     }
     if estimates:
-        parts["Estimates"].append(ESTIMATOR)
+        parts["Estimates"] += [("Confidence", "95 % for each interval"), ESTIMATOR]
     return {title: rows for title, rows in parts.items() if rows}
 
 
@@ -51,20 +52,21 @@ def estimate_all(session, shares=None):
 def _describe_sample(project, core):
     session, text = project.session, project.text
     columns = [text] if isinstance(text, str) else text
+    kind = KINDS[project.target].removesuffix(" (regression=True)")
     sample, seen = core.queue.choose_sample(blind=True)
     strategy = core.models.taught()[0].strategy
     chosen = strategy if isinstance(strategy, str) else type(strategy).__name__
     rows = [
         ("Table", f"{project.file_.name}: {', '.join(columns)}"),
-        ("Question", f"{project.table.label}, {KINDS[project.target]}"),
+        ("Question", f"{project.table.label}, {kind}"),
         ("Texts", f"{len(core.queue.draws.order):,} that differ"),
         ("Skipped", f"{len(session.skipped):,}, which the shares do not count"),
         ("Labels", f"{len(session.labels):,} by people, {len(project.given):,} given"),
         (
             "Random sample",
             f"simple, without replacement: {len(sample):,} of these labels. Nothing of "
-            f"a machine was shown before these answers; {len(seen):,} other answers of "
-            "the sample are left out",
+            "a machine was shown before these answers; other labels of the sample, "
+            f"which are left out: {len(seen):,}",
         ),
         (
             "Other labels",
@@ -75,16 +77,41 @@ def _describe_sample(project, core):
     return [row for row in rows if row[0] != "Skipped" or session.skipped]
 
 
-def _describe_coders(session, state):
+def _describe_coders(state):
     rows, answers = [], state.list_answers()
-    for name in dict.fromkeys(one.annotator for one in answers):
-        own = [one.seconds for one in answers if one.annotator == name]
+    for name in sorted({one.annotator or "" for one in answers}):
+        own = [one.seconds for one in answers if (one.annotator or "") == name]
         seconds = [x for x in own if x is not None]
         pace = f", {np.median(seconds):.1f} s each in the median" if seconds else ""
         rows.append((name or "without a name", f"{len(own):,} labels{pace}"))
-    if (agreement := session.agreement()).n_items:
-        rows.append(("Agreement", str(agreement)))
     return rows
+
+
+def _describe_overlap(project, core):
+    """Return what is known of the texts that several people answered."""
+    rows, kappas, agreement = [], [], project.session.agreement()
+    if share := core.queue.overlap:
+        said = f"{100 * share:.0f} % of the texts, drawn at random"
+        rows.append(("Overlap", f"{said}; nobody sees the other answer first"))
+    if not agreement.n_items:
+        return rows
+    is_number = project.target == "regression"
+    for pair, (kappa, interval, _) in agreement.pairs.items():
+        if kappa is not None and not is_number:
+            names, (low, high) = " and ".join(sorted(map(str, pair))), interval
+            kappas.append(f"{names} {kappa:.2f} ({low:.2f}-{high:.2f})")
+    several = [x for x in core.state.answers.values() if len(x.given) > 1]
+    differ = [x for x in several if len({key_of(y.label) for y in x.given}) > 1]
+    n_settled = sum(answer.way == "settled" for answer in differ)
+    said = project.desk.quality()["agreement"]
+    rows += [
+        ("Agreement", said if "alpha" in said else str(agreement)),
+        ("Alpha", f"Krippendorff's, for {'interval' if is_number else 'nominal'} data"),
+        ("Cohen's kappa", "; ".join(kappas)),
+        ("Intervals", "95 %; of alpha and kappa by 1,000 bootstrap samples of texts"),
+        ("Disagreements", f"{len(differ):,}, of which {n_settled:,} are settled"),
+    ]
+    return [row for row in rows if row[1]]
 
 
 def _describe_codebook(session, state):

@@ -108,7 +108,8 @@ def say_agreement(core):
         so_far = f"{_MIN_SHARED} texts with two answers, {len(several)} so far"
         return f"agreement after {so_far}" * bool(overlap)
     agreement = measure_agreement(answers, target=core.target)
-    first, second = max(agreement.pairs, key=lambda pair: agreement.pairs[pair][2])
+    pair = max(agreement.pairs, key=lambda pair: agreement.pairs[pair][2])
+    first, second = sorted(pair, key=str)  # the same in each question
     both = [(x[first], x[second]) for x in several if {first, second} <= x.keys()]
     n, same = len(both), sum(key_of(one) == key_of(other) for one, other in both)
     low, high = binomtest(same, n).proportion_ci(method="wilson")

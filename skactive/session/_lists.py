@@ -121,8 +121,9 @@ def _describe_older(core, doubts, changed, answers):
 def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
     """Record one label for items, without those that have it of the annotator already.
 
-    `shown` is what was shown of a machine, by the look of an item. Return the ids that
-    were recorded.
+    `shown` is what was shown of a machine, by the look of an item. An item that is
+    blind has shown nothing, also on a page that is older than this process. Return the
+    ids that were recorded.
     """
     pool, same = core.state.pool, {}
     if way == SETTLED:
@@ -138,7 +139,9 @@ def record_answers(core, doubts, ids, label, annotator, shown, way, **options):
     if way == "repeat":
         new = [x for x in ids if core.state.waits_for(x, annotator)]
     if new:
-        looks = [shown.get(x) for x in pool.find_looks(pool.positions(new))]
+        seen = pool.find_looks(pool.positions(new)), core.queue.find_blind(new)
+        pairs = zip(*seen, strict=True)
+        looks = [shown.get(look, "none" if blind else None) for look, blind in pairs]
         options |= {"way": way, "shown": looks if any(looks) else None}
         options |= {"unasked": True, "allows_new": False}
         with core.recording() as answers:

@@ -127,6 +127,8 @@ class Quality:
         queue = self._core.queue
         if self._fault or not queue.audit_every:
             return self._fault if self._has_goal else ""
+        if self._core.target == "regression" and not self._has_goal:
+            return ""  # shares are of classes
         if self._widest is not None:
             widest, n_sample, n_before = self._widest
             n_since = n_labels - n_before

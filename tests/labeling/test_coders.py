@@ -137,6 +137,24 @@ def test_after_an_own_answer_both_are_shown(open_desk):
     assert desk.item(id, annotator="bob")["label"] is None
 
 
+def test_an_answer_from_a_page_that_is_older_than_the_process_is_blind(open_desk):
+    shown, options = {}, {**SESSION, "overlap": 0.5}
+    for who in ("ann", "bob"):
+        shown[who] = open_desk(TEXTS, session=options).next(who, who, 4)
+    desk = open_desk(TEXTS, session=options)  # as after a kill
+    for who, items in shown.items():
+        for item in items:
+            desk.answer(item["id"], "yes", who, who)
+    both = {x["id"] for x in shown["ann"]} & {x["id"] for x in shown["bob"]}
+    audited = both & {*desk.session._core.state.audited}
+    assert audited
+    assert all(len(desk.session._core.state.answers[x].blind) == 2 for x in audited)
+    queue, labels = desk.session._core.queue, desk.session.labels
+    (id, *_) = [x for x in range(40) if x not in labels and not queue.is_blind(x)]
+    desk.answer(id, "yes", "ann", "ann")  # nobody knows what was shown
+    assert not desk.session._core.state.answers[id].blind
+
+
 def post(link, method, **arguments):
     body = json.dumps(arguments).encode()
     request = Request(f"{link}api/{method}", body, {"Content-Type": "application/json"})

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
@@ -57,7 +58,14 @@ def test_it_says_what_a_paper_asks_for(project):
     assert "strategy margin" in card["Sample"]["Other labels"]
     assert card["Coders"]["ann"] == "30 labels, 4.0 s each in the median"
     assert card["Coders"]["bob"] == "12 labels"
-    assert card["Coders"]["Agreement"] == str(session.agreement())
+    coders, agreement = card["Coders"], session.agreement()
+    assert coders["Agreement"].startswith("ann and bob agree on 10 of 12 texts (83 %, ")
+    assert f"Krippendorff's alpha {agreement.alpha:.2f} (" in coders["Agreement"]
+    kappa = agreement.pairs["ann", "bob"][0]
+    assert coders["Cohen's kappa"].startswith(f"ann and bob {kappa:.2f} (")
+    assert coders["Alpha"] == "Krippendorff's, for nominal data"
+    assert coders["Disagreements"] == "2, of which 0 are settled"
+    assert "Overlap" not in coders
     assert card["Codebook"]["sport"] == r"games \| matches"
     assert card["Codebook"]["arts"] == "not described"
     version, *changes = card["Codebook"]["Version"].split("; ")
@@ -69,7 +77,35 @@ def test_it_says_what_a_paper_asks_for(project):
     assert card["Estimates"]["Share of money"] == str(
         session.prevalence().estimates[None, "money"]
     )
+    assert card["Estimates"]["Confidence"].startswith("95 %")
     assert card["Software"]["Versions"].startswith("python ")
+
+
+def test_it_says_how_two_coders_shared_numbers(tmp_path):
+    texts = [f"goal number {i}" for i in range(40)]
+    write_columns(tmp_path / "news.csv", {"text": texts})
+    options = {"coders": ("bob", "ann"), "overlap": 1.0, "regression": True}
+    project = Project(tmp_path / "news.csv", "text", "size", **options)
+    model = make_pipeline(CountVectorizer(), Ridge())
+    with project.open(ActiveLearner(model, "lcmd", random_state=0)):
+        desk = project.desk
+        for who in ("bob", "ann"):
+            for i in range(12):
+                item = desk.next(who, who, 1)[0]
+                number = int(item["text"].split()[-1]) + (who == "bob" and i == 0)
+                desk.answer(item["id"], float(number), who, who)
+        assert desk.quality()["goal"] == ""  # which is about shares of classes
+        (found,) = desk.history(where={"only": "disputed"}, annotator="ann")["items"]
+        desk.answer(found["id"], 3.0, "ann", "ann", way="settled")
+        page = dump_card("news", project.describe())
+    coders, sample = read(page)["Coders"], read(page)["Sample"]
+    assert sample["Question"] == "size, numbers"
+    assert [*coders][:2] == ["ann", "bob"]
+    assert coders["Overlap"].startswith("100 % of the texts, drawn at random; nobody")
+    assert coders["Agreement"].startswith("ann and bob agree on 11 of 12 texts (92 %, ")
+    assert coders["Alpha"] == "Krippendorff's, for interval data"
+    assert "Cohen's kappa" not in coders
+    assert coders["Disagreements"] == "1, of which 1 are settled"
 
 
 def test_it_shows_no_value_as_python_writes_it(project):
