@@ -118,7 +118,13 @@ def say_agreement(core):
     if agreement.alpha is not None:
         low, high = agreement.alpha_interval
         said += f"; Krippendorff's alpha {agreement.alpha:.2f} ({low:.2f}-{high:.2f})"
-    if same == n or core.target not in ("single-label", "multi-label"):
+    if core.target == "regression":
+        return said
+    kappa, interval, _ = agreement.pairs[pair]
+    if kappa is not None:
+        low, high = interval
+        said += f", Cohen's kappa {kappa:.2f} ({low:.2f}-{high:.2f})"
+    if same == n:
         return said
     name, one, other = find_widest(both)
     said += f"; of these texts, {100 * one:.0f} % are {name} according to {first}"

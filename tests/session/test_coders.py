@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import cohen_kappa_score
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
@@ -252,6 +253,8 @@ def test_agreement_is_of_the_first_blind_answers_to_shared_texts(open_shared):
     n, same = len(twice), round(expected * len(twice))
     assert said.startswith(f"ann and bob agree on {same} of {n} texts (")
     assert "; Krippendorff's alpha " in said
+    answers = [["yes"] * len(twice), [wrong("bob", id) for id in twice]]
+    assert f", Cohen's kappa {cohen_kappa_score(*answers):.2f} (" in said
     yes = round(100 * expected)
     assert f"100 % are yes according to ann, {yes} % according to bob" in said or (
         f"0 % are no according to ann, {100 - yes} % according to bob" in said
