@@ -37,6 +37,7 @@ def run_label(terminal, port, no_browser, **options):
 def make_project(
     *,
     label,
+    only_if=None,
     classes_file=None,
     no_adapt=False,
     no_fine_tuning=False,
@@ -60,8 +61,11 @@ def make_project(
     options["fine_tuning"] = not no_fine_tuning
     if len(asked) > 1:
         shared = {x: y for x, y in options.items() if x not in _OF_ONE_QUESTION}
+        shared["only_if"] = dict(map(_read_condition, only_if or ()))
         file, text = shared.pop("file"), shared.pop("text")
         return Questions(file, text, asked, **shared)
+    if only_if:
+        raise UsageError("--only-if needs several questions: give --label again")
     ((label, classes),) = asked.items()
     options["label"] = label if isinstance(label, str) else list(label)
     if classes == "number":
@@ -106,6 +110,15 @@ def read_questions(file, labels):
         except ArgumentTypeError as exc:
             raise UsageError(f"--label {words[0]} {exc}") from exc
     return asked
+
+
+def _read_condition(text):
+    """Return a question, and the other one and its label that it depends on."""
+    name, _, condition = text.partition(":")
+    other, equals, label = condition.partition("=")
+    if not (name and other and equals and label):
+        raise UsageError(f"--only-if must be QUESTION:OTHER=LABEL, got {text!r}")
+    return name, (other, label)
 
 
 def _label(project, terminal, port, open_browser):
@@ -158,6 +171,9 @@ def name_command(project, terminal=False):
             words += [word for each in values for word in (option, each)]
         elif not several or name != "regression":
             words += [option, *map(str, values)]
+    for each in projects if several else ():
+        if each.only_if is not None:
+            words += ["--only-if", f"{each.name}:{each.only_if[0]}={each.only_if[1]}"]
     words += ["--coders", ",".join(first.coders)] if first.coders else []
     words += ["--no-adapt"] * (first.adapt is False)
     words += ["--no-fine-tuning"] * (not first.fine_tuning)

@@ -49,6 +49,13 @@ def estimate_all(session, shares=None):
     return {name: one for name, one in estimates.items() if one.value is not None}
 
 
+def _describe_condition(only_if):
+    """Return which texts a question is about, "" for all."""
+    if only_if is None:
+        return ""
+    return f"texts with the label {only_if[1]} of {only_if[0]}; the shares are of these"
+
+
 def _describe_sample(project, core):
     session, text = project.session, project.text
     columns = [text] if isinstance(text, str) else text
@@ -60,6 +67,7 @@ def _describe_sample(project, core):
         ("Table", f"{project.file_.name}: {', '.join(columns)}"),
         ("Question", f"{project.table.label}, {kind}"),
         ("Texts", f"{len(core.queue.draws.order):,} that differ"),
+        ("Asked about", _describe_condition(project.only_if)),
         ("Skipped", f"{len(session.skipped):,}, which the shares do not count"),
         ("Labels", f"{len(session.labels):,} by people, {len(project.given):,} given"),
         (
@@ -74,7 +82,8 @@ def _describe_sample(project, core):
             f"{chosen} or people chose",
         ),
     ]
-    return [row for row in rows if row[0] != "Skipped" or session.skipped]
+    rows = [row for row in rows if row[0] != "Skipped" or session.skipped]
+    return [row for row in rows if row[1]]
 
 
 def _describe_coders(state):

@@ -2,7 +2,14 @@
 
 from .._storage._files import Lock
 from ..session import LabelingSession, PoolChangedError
-from ._record import check_record, plain_folder, show, write_record
+from ._record import (
+    ONLY_IF,
+    check_record,
+    plain_folder,
+    read_record,
+    show,
+    write_record,
+)
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
@@ -15,7 +22,14 @@ def open_session(project, learner, classes):
     lock = Lock(project.folder_ / "lock", f"the project in {show(project.folder_)!r}")
     try:
         check_record(project.folder_, project.columns)
-        write_record(project.folder_, project.columns)
+        condition, before = project.only_if, read_record(project.folder_).get(ONLY_IF)
+        if condition is None and before is not None:
+            raise ValueError(
+                f"{show(project.folder_)} is for texts with the label {before[1]!r} of "
+                f"{before[0]!r} only. Open both questions, with only_if=; the shares "
+                "are in the card that the end writes."
+            )
+        write_record(project.folder_, {**project.columns, ONLY_IF: condition})
         options: dict = {"annotator": project.annotator, "overlap": project.overlap}
         options |= {"max_adapted_pool": None} if project.adapt else {}
         options |= {"multi_label": True} if project.target == "multi-label" else {}

@@ -196,7 +196,9 @@ class Project(ProjectSettings):
     desk: Any
     command = None  # that continues, for the page
     name = ""  # of the question, where there are several
+    only_if: Any = None  # another question, and its label
     _make_desk: Any = Desk
+    _is_asked: Any = staticmethod(lambda position: True)
     counts: tuple | list = ()
     sources: dict | None = None
     _stamp: str | None = None  # of what `finish` writes
@@ -535,7 +537,7 @@ class Project(ProjectSettings):
         sources : dict of str to int
             Numbers of rows by the source of their label.
         """
-        rows = Rows(self.session, self.given)
+        rows = self._rows = Rows(self.session, self.given, self._is_asked)
         known = self.session.known_classes
         batches = self._describe(rows, model, classes or self._trainer.classes)
         self.table.add(batches, known)

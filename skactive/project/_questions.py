@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from .._utils._format import brief
+from .._utils._labels import key_of, list_classes
 from ..session import Screens
 from ._project import Project
 
@@ -41,6 +42,15 @@ class _Question(Project):
     def output(self):
         """The file of the labeled table, which all questions share."""
         return Project.output.fget(self.whole.first)
+
+    def _is_asked(self, position):
+        """Whether a text has the label that the question depends on, if any."""
+        if self.only_if is None:
+            return True
+        labels = self.whole.projects[self.only_if[0]]._rows.labels
+        label = labels.get(position)
+        given = [] if label is None else list_classes([label])
+        return key_of(self.only_if[1]) in map(key_of, given)
 
     def _write_output(self, write):
         """Write the table as soon as the columns of all questions are there."""
@@ -79,6 +89,9 @@ class Questions:
         By the column of labels, which may be missing: the classes, as in
         :class:`Project`; None for those of the column; or "number" for a number. A
         tuple names a column of 0 and 1 for each class of one question.
+    only_if : dict of str to (str, label), default=None
+        By question, one before it, and the label that a text must have there to be
+        asked. Its shares are those among these texts, from the sample alone.
     folder : path-like, default=None
         Where a folder for each question is. Defaults to that of the file; see
         :class:`Project`.
@@ -144,6 +157,7 @@ class Questions:
         text: str | Sequence[str],
         questions: Mapping[Any, Any],
         *,
+        only_if: Mapping[str, tuple[str, Any]] | None = None,
         folder: str | PathLike | None = None,
         **settings: Any,
     ) -> None:
@@ -172,6 +186,14 @@ class Questions:
             project: Any = _Question(file, text, label, **options).recall()
             project.name, project.whole = name, self
             self.projects[name] = project
+            project.only_if = (only_if or {}).get(name)
+        names = [*self.projects]
+        for name, (other, _) in (only_if or {}).items():
+            if name not in names or other not in names[: names.index(name)]:
+                raise ValueError(
+                    f"'only_if' must name a question and one before it, of {names}, "
+                    f"got {name!r} and {other!r}."
+                )
 
     @property
     def first(self) -> _Question:
@@ -209,12 +231,25 @@ class Questions:
             for name, project in self.projects.items():
                 # The folder of the first one is the plain one, once it is there.
                 vars(project).pop("folder_", None)
-                project._make_desk = partial(screens.open_desk, name)
+                self._check_condition(name, project.only_if)
+                options = {"only_if": project.only_if}
+                project._make_desk = partial(screens.open_desk, name, **options)
                 project.open(learner)
         except BaseException:
             self.close()
             raise
         return self
+
+    def _check_condition(self, name, only_if):
+        """Raise a ValueError if no text can have the label of a condition."""
+        if only_if is None:
+            return
+        classes = self.projects[only_if[0]].session.known_classes
+        if key_of(only_if[1]) not in map(key_of, classes):
+            raise ValueError(
+                f"'only_if' must name a class of {only_if[0]!r} for {name!r}, one of "
+                f"{brief(classes)}, got {only_if[1]!r}."
+            )
 
     def close(self) -> None:
         """Close the desks and the sessions; the models that were trained stay."""

@@ -14,6 +14,7 @@ from .._storage._outputs import find_mode, make_private_folder, write_own
 RECORD = "project.json"
 LABELED, PREDICTED = "labeled", "predicted"  # what `label` and `predict` wrote
 CHOSEN, DESCRIPTIONS = "chosen", "descriptions"  # on the first screen of the page
+ONLY_IF = "only_if"  # another question and its label
 _OURS = ("model", "model.json")  # files that a project replaces
 KINDS = {
     "single-label": "one class per text",

@@ -22,12 +22,14 @@ MACHINE = ("machine_label", "machine_confidence")  # where a machine answered
 class Rows:
     """Describe the rows of a labeled table as dicts of cells, and count their sources.
 
-    `given` are the labels of the file, a dict by position. Names in lists are sorted by
-    their first occurrence in these labels, then by the classes of the session.
+    `given` are the labels of the file, a dict by position. Items of which
+    `is_asked(position)` is False have no prediction. Names in lists are sorted by their
+    first occurrence in these labels, then by the classes of the session.
     """
 
-    def __init__(self, session, given):
+    def __init__(self, session, given, is_asked):
         given = name_given(session, given)
+        self._is_asked, self.labels = is_asked, {}
         names = [*list_classes(given.values()), *session.known_classes]
         self._places = {name: i for i, name in enumerate(dict.fromkeys(names))}
         self._said, self._given = _collect(session), given
@@ -36,6 +38,8 @@ class Rows:
 
     def describe(self, position, predicted, score):
         """Return the cells of the item at a position; a skipped one has no label."""
+        if not self._is_asked(position):
+            predicted = score = None
         said = self._said.get(position, {})
         predicted = self._sort(predicted)
         cells = {"prediction": predicted, "probability": score, "flag": False, **said}
@@ -49,6 +53,7 @@ class Rows:
         elif "label_source" not in said and predicted is not None:
             cells |= {"label_source": "model", "label": predicted}
         source, label = cells.get("label_source"), cells.get("label")
+        self.labels[position] = label
         self._sources[source] += 1
         for name in list_classes([] if label is None else [label]):
             self._classes[source, key_of(name)] += 1

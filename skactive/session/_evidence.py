@@ -33,7 +33,8 @@ class Evidence:
     `predicted` (n, k) are probabilities of the `classes`, or numbers (n,); those of
     labeled items are by models without their label. None stands for no model.
     `machines` are arrays like `predicted`, one for each machine that was asked about
-    the whole pool.
+    about the whole pool. Without the pool, the positions are those of the sample, and
+    predictions of no other items help: nobody knows which they are.
     """
 
     positions: Any
@@ -42,9 +43,12 @@ class Evidence:
     classes: list
     predicted: Any = None
     machines: tuple = ()
+    has_pool: bool = True
 
     def proxies(self):
         """Return predictions and answers of machines, of sample and pool, or None."""
+        if not self.has_pool:
+            return None, None
         proxies = [self.predicted] * (self.predicted is not None) + [*self.machines]
         if not proxies:
             return None, None
@@ -78,6 +82,8 @@ def find_evidence(core, blind, held_out=None):
         passed = np.concatenate([passed, helped])
     positions = order[~np.isin(order, passed)]
     rows = state.pool.first_copies(state.pool.positions(sample))
+    has_pool = core.queue.find_asked is None  # a question that depends on another one
+    positions = positions if has_pool else rows
     place_of = dict(zip(positions.tolist(), range(len(positions)), strict=True))
     places = np.array([place_of[row] for row in rows.tolist()], dtype=np.intp)
     labels = [*sample.values()]
@@ -88,7 +94,7 @@ def find_evidence(core, blind, held_out=None):
         more = len(classes) - predicted.shape[1]
         predicted = np.pad(predicted, ((0, 0), (0, more)))
     machines = _read_machines(core, positions, classes)
-    return Evidence(positions, places, labels, classes, predicted, machines)
+    return Evidence(positions, places, labels, classes, predicted, machines, has_pool)
 
 
 def _read_machines(core, positions, classes):
@@ -157,7 +163,8 @@ def _predict(core, positions, held_out=None):
 def find_prevalence(core, groups, confidence_level, blind, evidence=None):
     """Return a Prevalence or MeanEstimate; see `LabelingSession.prevalence`."""
     evidence = evidence or find_evidence(core, blind)
-    n_pool, proxies = len(evidence.positions), evidence.proxies()
+    n_pool = len(evidence.positions) if evidence.has_pool else None
+    proxies = evidence.proxies()
     options = {"n_pool": n_pool, "confidence_level": confidence_level}
     if groups is not None:
         groups = np.asarray(as_list(groups))
@@ -197,6 +204,7 @@ def find_quality(core, confidence_level, blind, evidence=None):
     options = {"classes": classes, "confidence_level": confidence_level}
     # Most labels of the model are not in the sample.
     options["cross_fitted"] = min(len(labels) / len(learner.y_labeled_), 1.0)
+    pool_proba = pool_proba if evidence.has_pool else None
     return estimate_quality(labels, predicted, proba, pool_proba, **options)
 
 

@@ -2,11 +2,25 @@
 
 import threading
 import zlib
+from functools import partial
 
+from .._utils._labels import key_of, list_classes
 from ._arguments import checked
 from ._desk import MOST_TOP, Desk
 from ._journal import describe_event
 from ._leases import Leases
+
+
+def _find_asked(state, label):
+    """Return whether the items with an answer have a label, dict of id.
+
+    Skipped ones have not.
+    """
+    wanted = key_of(state.name_since(label, 0))
+    return dict.fromkeys([*state.skipped], False) | {
+        id: wanted in map(key_of, list_classes([answer.label]))
+        for id, answer in [*state.answers.items()]
+    }
 
 
 class Screens:
@@ -25,9 +39,16 @@ class Screens:
         self.leases = Leases(self, self)
         self._places, self._turn, self._shared, self._states = {}, 0, set(), []
 
-    def open_desk(self, name, *args, **options):
-        """Return the desk of a question, from the arguments of `Desk`."""
+    def open_desk(self, name, *args, only_if=None, **options):
+        """Return the desk of a question, from the arguments of `Desk`.
+
+        `only_if` is None, or the question and the label that it depends on.
+        """
         desk = self.desks[name] = QuestionDesk(self, name, *args, **options)
+        desk.only_if = only_if
+        if only_if is not None:
+            other = self.desks[only_if[0]]._state
+            desk._core.queue.find_asked = partial(_find_asked, other, only_if[1])
         desk._core.queue.states = self._states
         self._states.append(desk._state)
         return desk
@@ -44,7 +65,8 @@ class Screens:
         waiting = {}
         for desk in self.desks.values():
             with desk._lock:
-                waiting |= dict.fromkeys(desk._state.waiting_for(annotator))
+                ids = desk._state.waiting_for(annotator)
+            waiting |= dict.fromkeys(id for id in ids if desk.asks(id))
         return list(waiting)
 
     @property
@@ -88,7 +110,15 @@ class Screens:
             self._places.setdefault(id, len(self._places))
 
     def settle(self, ids, client, annotator):
-        """Release texts of which no question waits any more."""
+        """Release texts of which no question waits any more.
+
+        First those are asked for which now have the answer that a question depends on.
+        """
+        for desk in self.desks.values():
+            if desk.only_if is not None:
+                desk._core.queue.share(ids, self.audited, annotator)
+                for id in ids:
+                    self._places.setdefault(id, -1)
         with self.lock:
             self.leases.hear(client)
             for id in {*ids}.difference(self.waiting_for(annotator)):
@@ -121,7 +151,12 @@ class QuestionDesk(Desk):
 
     def __init__(self, screens, name, *args, **options):
         super().__init__(*args, **options)
-        self.name, self._screens = name, screens
+        self.name, self._screens, self.only_if = name, screens, None
+
+    def asks(self, id):
+        """Whether people answer the question about an item."""
+        find = self._core.queue.find_asked
+        return find is None or find().get(id, False)
 
     @property
     def desks(self):
@@ -136,7 +171,12 @@ class QuestionDesk(Desk):
         return super().state(annotator) | {
             "question": self.name,
             "questions": [
-                {"name": x.name, "n_labeled": len(x.session.labels), "goal": x.n_labels}
+                {
+                    "name": x.name,
+                    "n_labeled": len(x.session.labels),
+                    "goal": x.n_labels,
+                    "only_if": x.only_if,
+                }
                 for x in desks
             ],
             "undo": last and describe_event(last) | {"question": desk.name},
@@ -167,6 +207,7 @@ class QuestionDesk(Desk):
         for name, desk in self.desks.items():
             for item in desk._items(ids, annotator, n_top=MOST_TOP):
                 is_open = desk._state.waits_for(item["id"], annotator)
+                is_open = is_open and desk.asks(item["id"])
                 texts[item["id"]]["questions"][name] = item | {"open": is_open}
         return [*texts.values()]
 

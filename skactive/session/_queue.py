@@ -128,6 +128,7 @@ class Queue:
         self._journal = journal
         self._state = journal.state
         self.states = [self._state]  # of all questions about the texts
+        self.find_asked = None  # by id, whether a question is asked that depends on one
         self._lock = journal.lock
         self._models = models
         self._choosing = choosing
@@ -244,6 +245,9 @@ class Queue:
         free[self.draws.taught] = False
         for ids in (state.answers, state.skipped, *state.open.values()):
             free[pool.first_copies(pool.positions(ids))] = False
+        if self.find_asked is not None:
+            asked = [id for id, is_asked in self.find_asked().items() if is_asked]
+            free &= np.isin(np.arange(len(pool)), pool.positions(asked))
         return free
 
     def find_unaudited(self):
@@ -395,9 +399,11 @@ class Queue:
         state, pool = self._state, self._state.pool
         if not state.audited:
             return []
+        asked = self.find_asked() if self.find_asked else {}
+        others = [id for id, is_asked in asked.items() if not is_asked]
         answered, skipped = (
             dict(zip(pool.first_copies(pool.positions(ids)).tolist(), ids, strict=True))
-            for ids in (state.answers, state.skipped)
+            for ids in (state.answers.keys() - others, [*state.skipped, *others])
         )
         ids = []
         for position in map(int, self.draws.order):

@@ -423,6 +423,15 @@ def test_several_questions_from_the_command_to_one_table(label, table):
         (("--label", "tone:a,b", "--classes", "c,d"), "--classes is for one --label"),
         (("--label", "a:x,y", "--label", "b:x,y", "--terminal"), "--terminal asks one"),
         (("--label", "a:x,y", "--label", "b"), "name the classes of 'b'"),
+        (("--label", "a:x,y", "--only-if", "b:a=x"), "--only-if needs several"),
+        (
+            ("--label", "a:x,y", "--label", "b:x,y", "--only-if", "b:a"),
+            "--only-if must be QUESTION:OTHER=LABEL, got 'b:a'",
+        ),
+        (
+            ("--label", "a:x,y", "--label", "b:x,y", "--only-if", "b:a=z"),
+            "must name a class of 'a' for 'b'",
+        ),
     ],
 )
 def test_questions_that_cannot_be_asked_are_refused(label, options, message):

@@ -162,6 +162,39 @@ def test_questions_without_classes_are_refused(open_questions, table, asked, mes
     assert not [*table.parent.glob("*.skactive")]
 
 
+def test_a_question_that_depends_has_labels_of_its_texts_only(open_questions, table):
+    asked = {"topic": WORDS, "tone": ["good", "bad"]}
+    with open_questions(asked, only_if={"tone": ("topic", "law")}) as questions:
+        label(questions, 30)
+        questions.finish()
+    out = read_columns(table.with_name("t.labeled.csv"))
+    for i in ROWS:
+        is_law = out["topic"][i] == "law"
+        assert bool(out["tone"][i]) == bool(out["tone_prediction"][i]) == is_law
+    people = out["tone_source"].count("person")
+    assert people > 5
+    assert questions.sources["tone"]["person"] == people
+    assert sum(questions.sources["tone"].values()) == out["topic"].count("law")
+    card = table.with_name("t.tone.card.md").read_text("utf-8")
+    assert "| Asked about | texts with the label law of topic; the shares are" in card
+    with pytest.raises(ValueError, match="the label 'law' of 'topic' only"):
+        Project(table, "text", "tone").open()
+
+
+@pytest.mark.parametrize(
+    ("only_if", "message"),
+    [
+        ({"tone": ("urgency", 1)}, "must name a question and one before it"),
+        ({"topic": ("topic", "law")}, "must name a question and one before it"),
+        ({"mood": ("topic", "law")}, "must name a question and one before it"),
+        ({"tone": ("topic", "tax")}, "a class of 'topic' for 'tone', one of .*'tax'"),
+    ],
+)
+def test_conditions_that_no_text_can_meet_are_refused(open_questions, only_if, message):
+    with pytest.raises(ValueError, match=message):
+        open_questions(only_if=only_if)
+
+
 def test_commands_read_the_labels_of_one_question(open_questions, table, capsys):
     with open_questions() as questions:
         label(questions, 12)

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
+from skactive.estimation import estimate_prevalence
 from skactive.session import Screens, read_labels
 from skactive.session import _questions as module
 
@@ -39,7 +40,7 @@ def open_desks(tmp_path):
             thing.close()
         opened.clear()
 
-    def open_desks(taught=None, **options):
+    def open_desks(taught=None, only_if=(), **options):
         close()
         screens = Screens()
         for name, classes in ASKED.items():
@@ -51,7 +52,8 @@ def open_desks(tmp_path):
             given = {"classes": classes, "refit": "background", "audit_every": 10}
             folder = tmp_path / name
             session = LabelingSession(learner, TEXTS, folder, **given | options)
-            opened.extend([session, screens.open_desk(name, session, n_labels=40)])
+            more = {"n_labels": 40, "only_if": dict(only_if).get(name)}
+            opened.extend([session, screens.open_desk(name, session, **more)])
         opened.reverse()
         return screens.desks
 
@@ -135,6 +137,40 @@ def test_all_questions_have_the_same_audit_and_it_is_blind(open_desks):
     assert len(samples["topic"]) >= 10
     # Up to the first text that one of them has not drawn, the samples are the same.
     assert samples["odd"] - given["tone"] <= samples["topic"] | samples["tone"]
+
+
+def test_a_question_can_depend_on_the_answer_to_another_one(open_desks):
+    desks = open_desks(only_if={"tone": ("topic", "law")})
+    for _ in range(140):
+        if not (shown := desks["topic"].next("tab", None, 1)):
+            break
+        items = shown[0]["questions"]
+        if items["tone"]["open"]:  # after the answer to the other one
+            assert truth("topic", items["tone"]["text"]) == "law"
+            assert not items["topic"]["open"]
+        answer(desks, shown[0])
+    topics, tones = (desks[name].session for name in ("topic", "tone"))
+    law = [i for i, label in topics.labels.items() if label == "law"]
+    assert len(topics.labels) == len(TEXTS)
+    assert {*tones.labels} == {*law}
+    assert len(law) == 30
+    assert desks["tone"].state()["done"]
+
+
+def test_shares_of_a_question_are_those_among_its_texts(open_desks):
+    desks = open_desks(only_if={"tone": ("topic", "law")})
+    label(desks, 60)
+    topics, tones = (desks[name].session for name in ("topic", "tone"))
+    sample, _ = topics._core.queue.choose_sample(True)
+    law = [i for i in sample if sample[i] == "law"]
+    asked, _ = tones._core.queue.choose_sample(True)
+    assert [*asked] == [i for i in law if i in tones.labels][: len(asked)]
+    assert len(asked) > 4
+    labels = [*asked.values()]
+    known = estimate_prevalence(labels, classes=ASKED["tone"])
+    assert tones.prevalence().estimates == known.estimates  # no text helps outside
+    topics.tell(law[0], "art")
+    assert law[0] not in tones._core.queue.choose_sample(True)[0]
 
 
 def test_given_labels_are_not_asked_for(open_desks):

@@ -297,6 +297,9 @@ class Labeling {
       if (other.id !== id) return true;
       const items = Object.entries(other.questions ?? {});
       for (const [name, item] of items) if (isSkip || name === args.question) Object.assign(item, { open: false }, isSkip ? {} : { label: args.label });
+      for (const { name, only_if: condition } of isSkip ? [] : this.state.questions ?? []) {  // what depends on this answer
+        if (condition?.[0] === args.question) other.questions[name].open = other.questions[name].label === null && [args.label].flat().some((label) => encode(label) === encode(condition[1]));
+      }
       return items.some(([, item]) => item.open);
     });
     const same = first !== undefined && first === this.queue[0];
