@@ -379,6 +379,7 @@ def _reply(post, n):
                     assert state["question"] == name
 
 
+@pytest.mark.slow
 def test_several_questions_from_the_command_to_one_table(label, table):
     def begin(post):
         state = post("state")

@@ -111,6 +111,7 @@ def test_the_features_are_computed_once(table, tiny_bert, monkeypatch):
     assert [(x / "features").exists() for x in folders] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_second_end_leaves_all_as_it_is(open_questions, table):
     with open_questions() as questions:
         label(questions, 12)

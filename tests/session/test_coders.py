@@ -311,6 +311,7 @@ def test_leases_undo_and_seconds_are_of_each_person(open_shared):
         assert session.answers[mine["id"]] == {"bob": "no"}
 
 
+@pytest.mark.slow
 def test_two_people_answer_in_threads_and_nothing_is_lost_or_given_twice(open_shared):
     session = open_shared(0.25, refit="background")
     asked, errors = {"ann": [], "bob": []}, []

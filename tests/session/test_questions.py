@@ -139,6 +139,7 @@ def test_all_questions_have_the_same_audit_and_it_is_blind(open_desks):
     assert samples["odd"] - given["tone"] <= samples["topic"] | samples["tone"]
 
 
+@pytest.mark.slow
 def test_a_question_can_depend_on_the_answer_to_another_one(open_desks):
     desks = open_desks(only_if={"tone": ("topic", "law")})
     for _ in range(140):
@@ -197,6 +198,7 @@ def test_what_one_tab_or_person_has_no_other_gets(open_desks):
     assert first[0]["id"] in [x["id"] for x in desks["topic"].next("d", "ann", 9)]
 
 
+@pytest.mark.slow
 def test_tabs_and_people_at_once_get_each_text_once(open_desks):
     desks = open_desks(annotator="ann")
 
@@ -283,6 +285,7 @@ def test_random_texts_only_are_for_all_questions(open_desks):
         assert {*ids} <= {*desk.session._core.state.audited}
 
 
+@pytest.mark.slow
 def test_two_people_get_the_texts_of_the_overlap(open_desks):
     desks = open_desks(annotator="ann", overlap=0.5)
     for who in ("ann", "bob", "ann", "bob"):
@@ -318,6 +321,7 @@ def test_a_crash_between_the_sessions_is_repaired(open_desks, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.slow
 def test_nothing_that_was_answered_is_lost_by_a_kill(open_desks, tmp_path):
     code = """
     import sys
