@@ -89,7 +89,8 @@ def finish(project, progress):
                 predict = ["skactive", "predict", show(saved), "NEW_FILE"]
                 progress.add(model=show(saved), predict=shlex.join(predict))
         _measure(project, progress)
-        progress.add(card=show(write_card(project)))
+        if not failures:
+            progress.add(card=show(write_card(project)))
     except KeyboardInterrupt:
         LOG.info("stopped" if failures else "stopped; the labels are written")
     if failures:

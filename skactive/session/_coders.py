@@ -38,7 +38,7 @@ def differs(answer):
 
 def find_disputed(state):
     """Return the ids whose answers differ, without those that are settled, list."""
-    answers = state.answers.items()
+    answers = [*state.answers.items()]  # another thread may answer
     return [x for x, answer in answers if differs(answer) and answer.way != SETTLED]
 
 
@@ -60,8 +60,10 @@ def keep_unsettled(core, ids, label, annotator):
 
 def find_visible(core, annotator):
     """Return the answers that an annotator may see, dict of id to Answer."""
-    hidden, answers = core.queue.find_hidden(annotator), core.state.answers
-    return {x: answers[x] for x in answers if x not in hidden} if hidden else answers
+    answers = dict(core.state.answers)  # another thread may answer
+    for id in core.queue.find_hidden(annotator):
+        answers.pop(id, None)
+    return answers
 
 
 def describe_answer(core, id, answer, annotator):

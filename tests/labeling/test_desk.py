@@ -409,7 +409,7 @@ def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
 ):
     _check(doubtful)
     go_on = threading.Event()
-    nothing = [], {}
+    nothing = [], {}, {}
     monkeypatch.setattr(
         _doubts, "find_doubtful", lambda core: go_on.wait(60) and nothing
     )

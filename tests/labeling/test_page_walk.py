@@ -176,6 +176,7 @@ def test_texts_of_the_audit_are_behind_the_likely_ones_and_without_help(open_pag
     hidden = [id for id in blind if page.desk.session.labels[id] == "Business"]
     assert older["n_likely"] >= 1
     assert older["n_blind"] == len(hidden) >= 1
+    page.until(lambda: "takes for it" in page.text(".older"))
     line = _press_line(page, "Look through them")
     assert f"takes for it and {len(hidden)} drawn at random" in line
     for _ in range(older["n_likely"]):

@@ -478,7 +478,7 @@ def test_serve_returns_at_an_interrupt():
     code = """
 import _thread, threading
 from skactive.labeling._server import serve
-class Desk: pass
+class Desk: coders = ()
 interrupt = lambda url: threading.Timer(0.5, _thread.interrupt_main).start()
 print(serve(Desk(), open_browser=False, announce=interrupt))
 """
