@@ -33,7 +33,7 @@ def key(name, text):
 def open_questions(window, tmp_path):
     opened = []
 
-    def open_questions():
+    def open_questions(only_if=()):
         screens = Screens()
         for name, classes in ASKED.items():
             ends = Ridge() if classes is None else LogisticRegression()
@@ -42,7 +42,8 @@ def open_questions(window, tmp_path):
             learner = ActiveLearner(model, strategy, batch_size=5, random_state=0)
             options = {"refit": "background", "audit_every": 10, "classes": classes}
             session = LabelingSession(learner, TEXTS, tmp_path / name, **options)
-            desk = screens.open_desk(name, session, n_labels=30, source="t.csv")
+            more = {"n_labels": 30, "only_if": dict(only_if).get(name)}
+            desk = screens.open_desk(name, session, source="t.csv", **more)
             opened[:0] = [desk, session]
         opened.insert(0, LabelingServer(screens.desks["topic"], token=TOKEN).start())
         page = Page(window, opened[0].url)
@@ -65,10 +66,10 @@ def labels(page):
     return {name: desk.session.labels for name, desk in page.desks.items()}
 
 
-def answer_text(page):
+def answer_text(page, skipped=lambda text: ()):
     """Answer the questions of a text by keys; return the text and the keys."""
     text, pressed = page.wait(), 0
-    for name in ASKED:
+    for name in [name for name in ASKED if name not in skipped(text)]:
         page.until(lambda name=name: active(page) == name, 20)
         assert page.item == text
         keys = key(name, text)
@@ -188,3 +189,13 @@ def test_it_is_accessible(open_questions, axe, size, theme, tmp_path):
         assert max(places) - min(places) <= 2  # the text stays where it is
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_question_that_depends_opens_with_the_answer(open_questions):
+    page = open_questions(only_if={"tone": ("topic", "law")})
+    others = lambda text: () if " law " in text else ("tone",)  # noqa: E731
+    texts = [answer_text(page, others)[0] for _ in range(9)]
+    law = [TEXTS.index(text) for text in texts if " law " in text]
+    assert 0 < len(law) < 9
+    assert {*labels(page)["tone"]} == {*law}
+    assert {*labels(page)["urgency"]} == {*map(TEXTS.index, texts)}
