@@ -29,7 +29,8 @@ def open_session(project, learner, classes):
                 f"{before[0]!r} only. Open both questions, with only_if=; the shares "
                 "are in the card that the end writes."
             )
-        write_record(project.folder_, {**project.columns, ONLY_IF: condition})
+        depends = {} if condition is None else {ONLY_IF: condition}
+        write_record(project.folder_, {**project.columns, **depends})
         options: dict = {"annotator": project.annotator, "overlap": project.overlap}
         options |= {"max_adapted_pool": None} if project.adapt else {}
         options |= {"multi_label": True} if project.target == "multi-label" else {}

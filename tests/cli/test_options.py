@@ -25,7 +25,7 @@ OPTIONS = [
     if action.nargs != 0
 ]
 REPEATED = {("label", "--model"), ("label", "--prompt"), ("label", "--label")}
-REPEATED |= {("encoders", "--model"), ("encoders", "--prompt")}
+REPEATED |= {("encoders", "--model"), ("encoders", "--prompt"), ("label", "--only-if")}
 VALUES = {"as_names": "a,b", "_as_share": "0.5", "_as_points": "3"}
 
 

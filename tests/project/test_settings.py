@@ -11,7 +11,7 @@ from skactive.project import Project, ProjectSettings
 
 FIELDS = {field.name for field in fields(ProjectSettings)}
 # Of the front end, of the connection, and what the record says in other words.
-FRONT = {"terminal", "port", "no_browser", "traceback", "help"}
+FRONT = {"terminal", "port", "no_browser", "traceback", "help", "only_if"}
 BRIDGE = {"url", "token_env", "project", "question", "batch_size", "left", "interval"}
 BRIDGE |= {"every", "host", "port", "auth_env", "help"}
 SAME = {"classes_file": "classes", "no_fine_tuning": "fine_tuning"}
