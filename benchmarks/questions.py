@@ -31,13 +31,12 @@ Options:
 Smoke: --sets docstrings --seeds 1 --pool 120 --test 40 --counts 10 20
 """
 
-import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _harness import minilm, parse
+from _harness import Records, minilm, parse
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -121,7 +120,9 @@ def play(way, X, answers, X_test, tests, seed, args):
                 learners[question].fit(X[rows], y)
             if len(rows) in args.counts:
                 guess = learners[question].predict(X_test) if is_trained else y[0]
-                scores[question][len(rows)] = float(np.mean(guess == tests[question]))
+                scores[question][str(len(rows))] = float(
+                    np.mean(guess == tests[question])
+                )
     return scores
 
 
@@ -171,20 +172,10 @@ def show(records):
 def main():
     """Run the benchmark."""
     args = parse(__doc__, out=Path("benchmark-features/questions"))
-    args.out.mkdir(exist_ok=True, parents=True)
-    path = args.out / f"questions{'_smoke' * args.smoke}.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    records = [json.loads(line) for line in lines]
-    done = {(record["set"], record["seed"]) for record in records}
-    for seed in range(args.seeds):
-        for name in args.sets:
-            if (name, seed) in done:
-                continue
-            with threadpool_limits(limits=1):
-                record = run(name, seed, args)
-            with path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-            records.append(json.loads(json.dumps(record)))
+    records = Records(args.out / f"questions{'_smoke' * args.smoke}.jsonl")
+    jobs = [(name, seed) for seed in range(args.seeds) for name in args.sets]
+    with threadpool_limits(limits=1):
+        records.run(lambda *job: run(*job, args), records.missing(jobs, "set", "seed"))
     show(records)
 
 

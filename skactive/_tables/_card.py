@@ -36,6 +36,11 @@ def write_card(path, title, parts):
         path.write_text(dump_card(title, parts), "utf-8", "replace")
 
 
+def name_level(confidence_level):
+    """Return the row of the confidence level of estimates."""
+    return "Confidence", f"{100 * confidence_level:g} % for each interval"
+
+
 def name_estimates(shares):
     """Return the estimates of a Prevalence or a MeanEstimate, dict of name."""
     if not hasattr(shares, "estimates"):

@@ -79,11 +79,11 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         layers, "all" the encoder, 0 nothing. "auto" freezes the first third of the
         layers: 2 of MiniLM's 6, 4 of BERT-base's 12. See Notes.
     refit : int, "doubling" or None, default=None
-        The rows to learn from. None uses all. "doubling" uses the first m in their
-        order, m the largest of 25, 50, 100, 200, ... that is not above their number,
-        and whose rows have at most m / 2 classes: with fewer labels of each, a loop
-        on 77 classes lost accuracy. An int uses the first so many. With fewer rows than
-        that, and with 0, the features are those of the pretrained encoder.
+        The rows to learn from. None uses all. "doubling" uses the first m, where m is
+        the largest of 25, 50, 100, 200, ... that is not above their number and is at
+        least twice the number of classes among these m rows. An int uses the first so
+        many. With fewer rows than that, and with 0, the features are those of the
+        pretrained encoder.
     loss : {"cosine", "supervised_contrastive", "triplet"}, default="cosine"
         What is minimized over the pairs of a batch. "cosine" is the squared difference
         of the cosine and 1 for texts of the same class, 0 for others, where the pairs
@@ -142,6 +142,8 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     a loop that adds labels, and one that removes some give the same features bit by
     bit with the same kind of processor, for every number of threads; and between the
     points of `refit="doubling"` nothing is trained. Renaming a class changes nothing.
+    A point needs two labels for each class, because with 77 classes and fewer labels a
+    loop lost accuracy.
 
     With an indicator matrix as `y`, the target of a pair is the number of common labels
     divided by the number of labels of either text. A class with one label is learned

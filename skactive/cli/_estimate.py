@@ -6,7 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from .._storage._outputs import write_own
-from .._tables._card import ESTIMATOR, list_software, name_estimates, write_card
+from .._tables._card import (
+    ESTIMATOR,
+    list_software,
+    name_estimates,
+    name_level,
+    write_card,
+)
 from .._tables._labels import (
     describe_lookalikes,
     find_sources,
@@ -55,7 +61,8 @@ def run_estimate(
         say("The labels must be those of a random sample of the rows.")
         estimate = table.estimate_mean if regression else table.estimate_shares
         shares, parts = estimate(level), table.describe()
-        parts["Estimates"] = [*name_estimates(shares).items(), ESTIMATOR]
+        rows = [*name_estimates(shares).items(), name_level(confidence_level)]
+        parts["Estimates"] = [*rows, ESTIMATOR]
         parts["Software"] = list_software()
     show_line(shares)
     if card is not None:
@@ -96,7 +103,7 @@ def _estimate_project(file, label, regression, level, columns, about):
             groups = [project.find_columns(id)[group] for id in session.pool_ids]
         say("The sample is the audit of the session.")
         shares = session.prevalence(groups, **level)
-        return shares, project.describe(shares)
+        return shares, project.describe(shares, **level)
 
 
 def _plan(found: Prevalence, half_width, level):

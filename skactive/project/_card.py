@@ -6,8 +6,7 @@ from contextlib import suppress
 import numpy as np
 
 from .._encoders._names import describe_estimator, find_encoders
-from .._tables._card import ESTIMATOR, list_software, name_estimates
-from .._utils._labels import key_of
+from .._tables._card import ESTIMATOR, list_software, name_estimates, name_level
 from ._record import KINDS
 
 _CHANGES = {
@@ -18,14 +17,15 @@ _CHANGES = {
 }
 
 
-def describe_project(project, shares=None):
+def describe_project(project, shares=None, confidence_level=0.95):
     """Return the parts of the card of an open project; see `write_card`.
 
-    `shares` is a Prevalence or a MeanEstimate, and defaults to that of the session.
+    `shares` is a Prevalence or a MeanEstimate with intervals of this level, and
+    defaults to that of the session.
     """
     session, core = project.session, project.session._core
     with warnings.catch_warnings(action="ignore"):  # of answers that are left out
-        estimates = estimate_all(session, shares)
+        estimates = estimate_all(session, shares, confidence_level)
     parts = {
         "Sample": _describe_sample(project, core),
         "Coders": _describe_coders(core.state) + _describe_overlap(project, core),
@@ -35,17 +35,20 @@ def describe_project(project, shares=None):
         "Software": list_software(),
     }
     if estimates:
-        parts["Estimates"] += [("Confidence", "95 % for each interval"), ESTIMATOR]
+        parts["Estimates"].append(name_level(confidence_level))
+        # The sample of a question that depends on another one stands for itself.
+        parts["Estimates"] += [ESTIMATOR] * (project.only_if is None)
     return {title: rows for title, rows in parts.items() if rows}
 
 
-def estimate_all(session, shares=None):
+def estimate_all(session, shares=None, confidence_level=0.95):
     """Return the estimates of a session that have a value, dict of name."""
-    estimates = {}
+    estimates, level = {}, {"confidence_level": confidence_level}
     with suppress(ValueError, TypeError):
-        estimates["Accuracy without fine-tuning"] = session.quality().accuracy
+        estimates["Accuracy without fine-tuning"] = session.quality(**level).accuracy
     with suppress(ValueError, TypeError):
-        estimates |= name_estimates(session.prevalence() if shares is None else shares)
+        shares = session.prevalence(**level) if shares is None else shares
+        estimates |= name_estimates(shares)
     return {name: one for name, one in estimates.items() if one.value is not None}
 
 
@@ -109,16 +112,18 @@ def _describe_overlap(project, core):
         if kappa is not None and not is_number:
             names, (low, high) = " and ".join(sorted(map(str, pair))), interval
             kappas.append(f"{names} {kappa:.2f} ({low:.2f}-{high:.2f})")
-    several = [x for x in core.state.answers.values() if len(x.given) > 1]
-    differ = [x for x in several if len({key_of(y.label) for y in x.given}) > 1]
-    n_settled = sum(answer.way == "settled" for answer in differ)
+    n_settled = sum(x.way == "settled" for x in core.state.answers.values())
+    n_open = project.desk.state()["n_disputed"]
     said = project.desk.quality()["agreement"]
     rows += [
         ("Agreement", said if "alpha" in said else str(agreement)),
         ("Alpha", f"Krippendorff's, for {'interval' if is_number else 'nominal'} data"),
         ("Cohen's kappa", "; ".join(kappas)),
         ("Intervals", "95 %; of alpha and kappa by 1,000 bootstrap samples of texts"),
-        ("Disagreements", f"{len(differ):,}, of which {n_settled:,} are settled"),
+        (
+            "Disagreements",
+            f"{n_open + n_settled:,}, of which {n_settled:,} are settled",
+        ),
     ]
     return [row for row in rows if row[1]]
 
@@ -131,7 +136,7 @@ def _describe_codebook(session, state):
     changes = [
         f"{_CHANGES[x['event']].format(**x)} ({x['t'][:10]})"
         for x in events
-        if x["event"] != "describe" or x["entry"]
+        if x["event"] != "describe" or "entry" in x  # else it has another place
     ]
     rows = [("Version", "; ".join([str(len(changes) + 1), *changes]))]
     for name, entry in session.codebook.items():

@@ -120,10 +120,11 @@ def _measure(project, progress):
     estimate = None
     with suppress(ValueError, TypeError):  # what is known of these answers
         estimate = project.session.estimate()
-    accuracy = project.desk.quality()["sentence"]  # or why it is unknown
+    quality = project.desk.quality()
+    accuracy = quality["sentence"]  # or why it is unknown
     if estimate is not None and estimate.n_audited:
         accuracy = f"{estimate.say_accuracy()}."
-    if agreement := project.desk.quality().get("agreement"):
+    if agreement := quality["agreement"]:
         accuracy = f"{accuracy} {agreement[0].upper()}{agreement[1:]}."
     progress.add(accuracy=accuracy)
     LOG.info(accuracy)

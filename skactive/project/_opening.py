@@ -21,7 +21,7 @@ def open_session(project, learner, classes):
     project.make_folder()
     lock = Lock(project.folder_ / "lock", f"the project in {show(project.folder_)!r}")
     try:
-        check_record(project.folder_, project.columns)
+        check_record(project.folder_, project._columns)
         condition, before = project.only_if, read_record(project.folder_).get(ONLY_IF)
         if condition is None and before is not None:
             raise ValueError(
@@ -30,7 +30,7 @@ def open_session(project, learner, classes):
                 "are in the card that the end writes."
             )
         depends = {} if condition is None else {ONLY_IF: condition}
-        write_record(project.folder_, {**project.columns, **depends})
+        write_record(project.folder_, {**project._columns, **depends})
         options: dict = {"annotator": project.annotator, "overlap": project.overlap}
         options |= {"max_adapted_pool": None} if project.adapt else {}
         options |= {"multi_label": True} if project.target == "multi-label" else {}

@@ -145,6 +145,10 @@ class Project(ProjectSettings):
         What a person may do in the session, for front ends.
     messages : list of str
         What a person should know about the file.
+    name : str
+        The question, if it is one of :class:`Questions`, else "".
+    only_if : (str, label) or None
+        The question and the label there that it depends on.
     sources : dict of str to int
         After `write`, the numbers of rows by the source of their label: "given",
         "person", "model" and "skipped".
@@ -238,7 +242,7 @@ class Project(ProjectSettings):
         return self.table.read_given()
 
     @cached_property
-    def columns(self) -> dict[str, Any]:
+    def _columns(self):
         """What the folder is for, a record that is kept in it."""
         return {
             "file": self.file_.name,
@@ -252,7 +256,7 @@ class Project(ProjectSettings):
     @cached_property
     def folder_(self) -> Path:
         """The absolute folder, which is new or of a project of these columns."""
-        return find_folder(self.file_, self.columns, self.folder)
+        return find_folder(self.file_, self._columns, self.folder)
 
     @cached_property
     def _trainer(self):
@@ -295,7 +299,7 @@ class Project(ProjectSettings):
         project = replace(self, **changes)
         project.command = self.command
         if all(getattr(self, x) == getattr(project, x) for x in _OF_THE_TABLE):
-            read = ("table", "texts", "given", "folder_", "_states", "columns")
+            read = ("table", "texts", "given", "folder_", "_states", "_columns")
             project.__dict__ |= {x: vars(self)[x] for x in read if x in vars(self)}
         return project
 
@@ -567,13 +571,17 @@ class Project(ProjectSettings):
         """
         return write_codebook(self)
 
-    def describe(self, shares: Any = None) -> dict[str, list[tuple[str, Any]]]:
+    def describe(
+        self, shares: Any = None, confidence_level: float = 0.95
+    ) -> dict[str, list[tuple[str, Any]]]:
         """Return what a paper says about the labels, for a card.
 
         Parameters
         ----------
         shares : Prevalence or MeanEstimate, default=None
             Defaults to the shares of the session.
+        confidence_level : float, default=0.95
+            Level of the intervals, also of those of `shares`.
 
         Returns
         -------
@@ -581,7 +589,7 @@ class Project(ProjectSettings):
             Sample, coders with their agreement, codebook with its changes, model,
             estimates, and versions of the software.
         """
-        return describe_project(self, shares)
+        return describe_project(self, shares, confidence_level)
 
     def _find_labeled(self) -> tuple[Any, list, Any]:
         """Return texts and labels to train on, and the texts without a label."""
@@ -626,7 +634,7 @@ class Project(ProjectSettings):
         LOG.info("saving the model")
         self._progress.begin(SAVING)
         about = {
-            "text": self.columns["text"],
+            "text": self._columns["text"],
             "label": self.table.label,
             # A model whose fine-tuning was stopped is trained again.
             "stamp": self._stamp if self._trainer.is_final else None,
@@ -692,7 +700,7 @@ class Project(ProjectSettings):
         options = {name: getattr(self, name) for name in _OF_THE_MODEL}
         options |= {"target": self.target, "fine_tune": self.fine_tuning}
         items = sorted({**options, "features": features}.items())
-        return make_stamp(self._states, self.session, [self.columns, items])
+        return make_stamp(self._states, self.session, [self._columns, items])
 
     def _is_current(self, stamp):
         """Whether the table and the model were written for a stamp."""

@@ -227,6 +227,12 @@ def test_the_card_of_a_table_says_what_is_known(table, capsys):
     assert card["Columns of predictions"] == "machine"
     assert card["Share of praise"] == str(prevalence(table).estimates[None, "praise"])
     assert "PPI++" in card["Estimator"]
+    assert card["Confidence"] == "95 % for each interval"
+    run(capsys, *place[:-1], "other.md", "--confidence-level", "0.9")
+    card = read_card("other.md")
+    assert card["Confidence"] == "90 % for each interval"
+    known = prevalence(table, confidence_level=0.9).estimates[None, "praise"]
+    assert card["Share of praise"] == str(known)
     assert printed.endswith("card.txt: the card\n")
     Path("card.txt").write_text("mine")
     assert run(capsys, *place).endswith("what was there is card.1.txt now\n")

@@ -318,7 +318,7 @@ def test_the_accuracy_is_only_said_of_texts_drawn_at_random(caplog):
 
         class desk:
             def quality():
-                return {"sentence": "Too early to tell: why."}
+                return {"sentence": "Too early to tell: why.", "agreement": ""}
 
         class session:
             estimate = partial(Estimate, 90, 0.851, (0.667, 0.942), 12)

@@ -121,6 +121,22 @@ def test_a_change_that_was_undone_is_no_change(project):
     assert card["Codebook"]["money"] == "not described"
 
 
+def test_a_class_that_only_moved_has_no_new_words(project):
+    project.desk.edit_class("money", "ann", place=0)
+    card = read(dump_card("news", project.describe()))
+    assert card["Codebook"]["Version"] == "1"
+    assert [*card["Codebook"]] == ["Version", "money", "sport"]
+
+
+def test_the_level_of_the_intervals_is_that_of_the_shares(project):
+    shares = project.session.prevalence(confidence_level=0.8)
+    estimates = read(dump_card("news", project.describe(shares, 0.8)))["Estimates"]
+    assert estimates["Confidence"] == "80 % for each interval"
+    assert estimates["Share of money"] == str(shares.estimates[None, "money"])
+    accuracy = project.session.quality(confidence_level=0.8).accuracy
+    assert estimates["Accuracy without fine-tuning"] == str(accuracy)
+
+
 def test_finish_writes_it(project):
     project.finish()
     assert project.progress()["card"].endswith("news.card.md")

@@ -177,6 +177,7 @@ def test_a_question_that_depends_has_labels_of_its_texts_only(open_questions, ta
     assert questions.sources["tone"]["person"] == people
     assert sum(questions.sources["tone"].values()) == out["topic"].count("law")
     card = table.with_name("t.tone.card.md").read_text("utf-8")
+    assert "PPI++" not in card
     assert "| Asked about | texts with the label law of topic; the shares are" in card
     with pytest.raises(ValueError, match="the label 'law' of 'topic' only"):
         Project(table, "text", "tone").open()
