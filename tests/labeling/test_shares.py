@@ -107,6 +107,7 @@ def test_random_texts_only_is_a_state_of_the_session(open_random):
     assert waiting & {*ids}  # those that waited come again
 
 
+@pytest.mark.slow
 def test_when_all_random_texts_are_answered_the_others_come(open_random):
     desk = open_random()
     label(desk, 20)

@@ -163,6 +163,7 @@ def test_questions_without_classes_are_refused(open_questions, table, asked, mes
     assert not [*table.parent.glob("*.skactive")]
 
 
+@pytest.mark.slow
 def test_a_question_that_depends_has_labels_of_its_texts_only(open_questions, table):
     asked = {"topic": WORDS, "tone": ["good", "bad"]}
     with open_questions(asked, only_if={"tone": ("topic", "law")}) as questions:
@@ -197,6 +198,7 @@ def test_conditions_that_no_text_can_meet_are_refused(open_questions, only_if, m
         open_questions(only_if=only_if)
 
 
+@pytest.mark.slow
 def test_commands_read_the_labels_of_one_question(open_questions, table, capsys):
     with open_questions() as questions:
         label(questions, 12)

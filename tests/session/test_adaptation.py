@@ -109,6 +109,7 @@ def test_encoders_of_several_sessions_learn_one_at_a_time(start, monkeypatch):
     assert {*most} == {1}
 
 
+@pytest.mark.slow
 def test_a_session_that_is_closed_keeps_no_turn(start):
     one, two = start("one"), start("two")
     begin_to_adapt(one)
@@ -260,6 +261,7 @@ def test_an_import_has_a_random_order_and_answers_that_of_their_first(start):
     assert order() == [id for id in found if id != 50] + [50]
 
 
+@pytest.mark.slow
 def test_estimates_use_the_folds_of_the_mixture_and_train_no_encoder(
     start, monkeypatch
 ):

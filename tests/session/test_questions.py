@@ -174,6 +174,7 @@ def test_shares_of_a_question_are_those_among_its_texts(open_desks):
     assert law[0] not in tones._core.queue.choose_sample(True)[0]
 
 
+@pytest.mark.slow
 def test_given_labels_are_not_asked_for(open_desks):
     desks = open_desks({"tone": TEXTS[:45]})
     ids = label(desks, 60)
