@@ -59,13 +59,13 @@ def read(desk, method, **arguments):
         return {k: strip(v) for k, v in content.items() if k not in VARYING}
 
     status, content = call(desk, method, arguments)
+    while desk.check()["computing"]:  # a later call must not meet half a list
+        time.sleep(0.01)
     return status, strip(content)
 
 
 def read_everything(desk):
     """Return all that a person can read before and after an answer."""
-    while desk.check()["computing"]:
-        time.sleep(0.01)
     found = [read(desk, name) for name in ("state", "check", "quality", "history")]
     found += [read(desk, "search", query="", n_items=99, where={})]
     found.append(read(desk, "search", query="good film", n_items=99, how="meaning"))
@@ -106,6 +106,7 @@ def label(desk, blind):
             said = OTHER[truth] if id % 5 == 0 else truth
             answer({"id": json.dumps(id)}, said)
     desk.session.refit()
+    read(desk, "state")
     seen.append(read(desk, "edit_class", name="no", description="dull", place=0))
     seen.append(read(desk, "rename_class", old="no", new="never"))
     seen.append(read_everything(desk))  # of the model before it had this name
@@ -127,6 +128,7 @@ def label(desk, blind):
         seen.append(read(desk, "undo", seq=undo["seq"], client="tab"))
     read(desk, "release", client="tab")
     desk.session.refit()
+    read(desk, "state")
     seen.append(read_everything(desk))
     hidden = [id for id in np.flatnonzero(blind).tolist() if id < N]
     answered = [id for id in hidden if id in desk.session.labels]
@@ -142,6 +144,7 @@ def label(desk, blind):
         seen.append(read(desk, "undo", seq=undo["seq"], client="tab"))
         seen.append(read(desk, "state"))
     desk.session.refit()
+    read(desk, "state")
     seen.append(read_everything(desk))
     return seen
 

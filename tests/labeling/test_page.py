@@ -711,7 +711,9 @@ def test_help_shows_keys_and_classes(open_page):
     _train(page)
     for _ in range(3):
         page.go("1")
-    while page.text(".guess"):  # nothing of the model is shown with a blind text
+    while page.wait() and page.text(
+        ".guess"
+    ):  # nothing of the model is shown with a blind text
         page.go("1")
     page.press("?")
     page.until(lambda: page.text("dialog"))
