@@ -125,19 +125,23 @@ class Doubts:
 
     def __init__(self, core):
         self._core = core
-        self.n_labels = self.model = None
+        self.n_labels = self.model = self._renamed = None
         self._quick, self._rows, self._error = {}, [], ""
         self._predicted, self._ranks = {}, {}
 
     @property
     def is_behind(self):
-        """Whether there is a model whose doubtful answers are not listed."""
-        model = self._core.models.newest().learner
-        return model is not None and model is not self.model
+        """Whether there is a model whose doubtful answers are not listed.
+
+        The lists have the names of the classes when they were made.
+        """
+        model, names = self._core.models.newest().learner, self._core.state.renamed
+        is_listed = model is self.model and names == self._renamed
+        return model is not None and not is_listed
 
     def find(self):
         """Find the doubtful answers for the newest model; takes seconds."""
-        model = self._core.models.newest().learner
+        model, names = self._core.models.newest().learner, self._core.state.renamed
         lists, error, n_labels = ([], {}, {}), "", len(self._core.state.answers)
         try:
             lists = find_doubtful(self._core)
@@ -145,7 +149,7 @@ class Doubts:
             error = f"No answers can be checked: {exc}"
         rows, self._predicted, self._ranks = lists
         self._rows, self._error, self.n_labels = rows[:_MOST_DOUBTS], error, n_labels
-        self.model = model
+        self.model, self._renamed = model, names
 
     def predict(self, id):
         """Return what models without the answer predict, as `show` does, or None."""

@@ -61,6 +61,7 @@ def read(desk, method, **arguments):
     status, content = call(desk, method, arguments)
     while desk.check()["computing"]:  # a later call must not meet half a list
         time.sleep(0.01)
+    wait([*desk._jobs.values()])
     return status, strip(content)
 
 
@@ -98,8 +99,8 @@ def label(desk, blind):
     for number in range(4):
         seen.append(read(desk, "draw", random_only=number == 1))
         items = desk.next("tab")
-        seen.append(read(desk, "next", client="tab"))
         wait(desk._jobs.values())  # what is asked for meanwhile has a number as well
+        seen.append(read(desk, "next", client="tab"))
         for item in items:
             id = item["id"]
             truth = "yes" if "good" in item["text"].casefold() else "no"

@@ -49,6 +49,11 @@ def answer(desk, ids):
 def check(desk):
     """Train a model, and wait for what follows from it."""
     desk.session.refit()
+    wait(desk)
+
+
+def wait(desk):
+    """Wait for the lists of the newest model."""
     end = time.monotonic() + 60
     while desk.check()["computing"] and time.monotonic() < end:
         time.sleep(0.01)
@@ -168,6 +173,22 @@ def test_the_line_follows_new_names_and_ends_with_the_class(grown):
     grown.rename_class("science", "sports")  # merged
     assert grown.state()["older"] is None
     assert grown.state()["added"] == []
+
+
+def test_a_new_name_keeps_the_lists_whether_they_are_found_before_or_after(grown):
+    check(grown)
+    older = {*find(grown, likely="tech")}
+    assert older and find(grown, only="doubtful")
+    for new, old in (("engineering", "tech"), ("economy", "business")):
+        grown.rename_class(old, new)
+        wait(grown)
+    assert {*find(grown, likely="engineering")} == older
+    said = {item["prediction"] for item in grown.check()["items"]}
+    assert said == {"engineering"}  # of the doubtful answers
+    for _ in range(2):
+        grown.undo(grown.state()["undo"]["seq"], "tab")
+        wait(grown)
+    assert {*find(grown, likely="tech")} == older
 
 
 def test_audited_answers_are_behind_all_others_and_never_chosen_by_a_model(open_desk):
