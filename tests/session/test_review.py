@@ -178,7 +178,8 @@ def test_the_line_follows_new_names_and_ends_with_the_class(grown):
 def test_a_new_name_keeps_the_lists_whether_they_are_found_before_or_after(grown):
     check(grown)
     older = {*find(grown, likely="tech")}
-    assert older and find(grown, only="doubtful")
+    assert older
+    assert find(grown, only="doubtful")
     for new, old in (("engineering", "tech"), ("economy", "business")):
         grown.rename_class(old, new)
         wait(grown)
