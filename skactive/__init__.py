@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .session import LabelingSession
     from .simulation import simulate
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = {
     "ActiveLearner": "learner",

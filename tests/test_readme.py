@@ -1,6 +1,7 @@
 """The README is true: its Python runs, its commands and files exist."""
 
 import ast
+import importlib.util
 import re
 import sys
 import types
@@ -66,4 +67,22 @@ def test_the_torch_for_processors_is_the_one_that_the_constraints_keep(page):
     (pinned,) = re.findall(r"^torch==.*", (ROOT / "constraints.txt").read_text(), re.M)
     command = f"pip install {pinned} --index-url https://download.pytorch.org/whl/cpu\n"
     assert text.count("torch==") == text.count(command) == 1
-    assert text.index(command) < text.index(".[bert")
+    assert text.index(command) < text.index(".[label]")
+
+
+def _make_absolute(text, address):
+    spec = importlib.util.spec_from_file_location("hook", ROOT / "hatch_build.py")
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    return hook.make_absolute(text, address)
+
+
+def test_the_readme_of_the_index_has_no_relative_link():
+    with_address = _make_absolute(README, "https://example.org/skactive")
+    links = re.findall(r"\]\(([^)]+)\)", with_address)
+    assert len(links) == README.count("](")
+    assert all(link.startswith("https://") for link in links)
+    assert "](https://example.org/skactive/raw/HEAD/docs/images/" in with_address
+    without = _make_absolute(README, None)
+    assert "](" not in without.replace("](https:", "")
+    assert "when active learning pays" in without

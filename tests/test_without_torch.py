@@ -146,5 +146,5 @@ sys.exit(main(sys.argv[1:]))
 """
     said = run(code, "label", str(table), "--text", "text", "--label", "tone")
     assert said.startswith("skactive: error: the model needs torch")
-    assert said.endswith('pip install "skactive[bert,label,demo,save]"')
+    assert said.endswith('pip install "skactive[label]"')
     assert list(tmp_path.iterdir()) == [table]

@@ -124,7 +124,7 @@ def _read_condition(text):
 def _label(project, terminal, port, open_browser):
     """Label by the page or in the terminal, and print the result."""
     if project.features is None:  # before a page opens
-        need_bert("the model", extras="bert,label,demo,save")
+        need_bert("the model", extras="label")
     project.command = name_command(project, terminal)
     try:
         if terminal and project.coders:
