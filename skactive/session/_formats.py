@@ -85,8 +85,8 @@ class Format:
 
     `read(value, answer, wanted)` returns a dict of question to value, or why there is
     none. The question is None in programs with one question. The value is None if it is
-    no class, and a tuple for a yes or no to one class. `shapes` holds fields that only
-    this program writes into one record, and how such a record differs.
+    no class. `shapes` holds fields that only this program writes into one record, and
+    how such a record differs.
     """
 
     labels: tuple
@@ -163,11 +163,8 @@ def _complete_prodigy(record, item, classes):
 
 
 def _read_task(value, task, wanted):
-    if task.get("accept") is None:
-        view, judged = task.get("_view_id"), (None, "classification", "blocks", "html")
-        if view in judged and isinstance(value, str):
-            return {None: (value, task["answer"] == "accept")}
-        return {f"view {view}": None}
+    if value is None:
+        return {f"view {task.get('_view_id')}": None}
     if task["answer"] == "reject":
         return "rejected task"
     # The id of an option is the label, unless only its text is a class.
@@ -236,7 +233,7 @@ FORMATS = {
         ),
     ),
     "prodigy": Format(
-        labels=("accept", "label"),
+        labels=("accept",),
         people=dict.fromkeys(("_annotator_id", "_session_id"), lambda name: name),
         about="meta",
         states=("answer",),

@@ -792,10 +792,9 @@ class LabelingSession:
         ``multi_label=True`` to import such files.
 
         The label of an option of Prodigy is its id, unless only its text is a class of
-        the session. A rejected label of Prodigy is the other one of two `classes`; with
-        several classes of an item, the judgments of one person are an answer if there
-        is one of each class. In CSV and JSON_MIN of Label Studio, `label` names the
-        column of the question. Ratings, numbers and the last name of a taxonomy are
+        the session. Its accepted and rejected labels, as of `textcat.teach`, are no
+        answers. In CSV and JSON_MIN of Label Studio, `label` names the column of the
+        question. Ratings, numbers and the last name of a taxonomy are
         labels.
         """
         check_bool("ignore_unknown", ignore_unknown)

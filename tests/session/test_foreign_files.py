@@ -69,62 +69,6 @@ def judge(text, label, answer, by="tweets-ann"):
     }
 
 
-def test_prodigy_a_reject_is_the_other_one_of_two_classes(load):
-    records = [
-        judge("fire in town", "spam", "accept"),
-        judge("nice day", "spam", "reject"),
-        judge("nice day", "spam", "accept", "tweets-bob"),
-        judge("flood", "spam", "ignore"),
-    ]
-    session, left_out = load(records, "prodigy", classes=["spam", "ham"])
-    assert session.answers == {
-        0: {"tweets-ann": "spam"},
-        1: {"tweets-ann": "ham", "tweets-bob": "spam"},
-    }
-    assert (session.skipped, left_out) == ([2], {})
-
-
-@pytest.mark.parametrize("classes", [None, ["spam", "ham", "eggs"]])
-def test_prodigy_a_reject_of_one_of_many_classes_is_named(load, classes):
-    records = [
-        judge("fire in town", "spam", "accept"),
-        judge("nice day", "spam", "reject"),
-        judge("flood", "spam", "reject"),
-        judge("flood", "ham", "accept"),
-    ]
-    with pytest.warns(UserWarning, match=r"1 reject of 'spam', .* \(line 2 of .*x\.js"):
-        session, left_out = load(records, "prodigy", classes=classes)
-    assert session.labels == {0: "spam", 2: "ham"}
-    assert left_out == {"reject of 'spam', not one of two classes=": 1}
-
-
-def test_prodigy_a_yes_and_a_no_of_one_person_are_named(load):
-    records = [
-        judge("fire in town", "spam", "accept"),
-        judge("fire in town", "spam", "reject"),
-        *[judge("nice day", name, "reject") for name in ("spam", "ham")],
-    ]
-    with pytest.warns(UserWarning, match="2 yes and no to 'spam'"):
-        session, left_out = load(records, "prodigy", classes=["spam", "ham"])
-    assert session.labels == {}
-    assert sum(left_out.values()) == 4
-
-
-@pytest.mark.parametrize("options", [{}, {"classes": ["fire", "town"]}])
-def test_prodigy_judgments_of_all_classes_are_a_list_of_names(load, options):
-    records = [
-        judge("fire in town", "fire", "accept"),
-        judge("fire in town", "town", "accept"),
-        judge("nice day", "fire", "reject"),
-        judge("nice day", "town", "reject"),
-        judge("flood", "fire", "reject"),
-    ]
-    with pytest.warns(UserWarning, match="1 yes or no to some of 2 classes"):
-        session, left_out = load(records, "prodigy", multi_label=True, **options)
-    assert session.labels == {0: ["fire", "town"], 1: []}
-    assert list(left_out.values()) == [1]
-
-
 def test_prodigy_choices_that_name_no_class_are_named(load):
     task = {"options": [{"id": "a", "text": "A"}], "_view_id": "choice"}
     records = [
@@ -137,6 +81,18 @@ def test_prodigy_choices_that_name_no_class_are_named(load):
         session, left_out = load(records, "prodigy")
     assert session.labels == {2: "a"}
     assert left_out == {"without a class": 1, "rejected task": 1, "no answer": 1}
+
+
+@pytest.mark.parametrize("answer", ["accept", "reject"])
+def test_prodigy_judgments_of_one_label_are_named(load, answer):
+    judged = judge("flood", "spam", answer)
+    error = "line 1 of .* got answers to 'view classification'"
+    with pytest.raises(ValueError, match=error):
+        load([judged], "prodigy", classes=["spam", "ham"])
+    good = {"text": "lunch", "accept": ["ham"], "answer": "accept"}
+    session, left_out = load([judged, good], "prodigy", classes=["spam", "ham"])
+    assert session.labels == {3: "ham"}
+    assert left_out == {"not asked: view classification": 1}
 
 
 @pytest.mark.parametrize("view", ["ner_manual", "spans_manual", "text_input"])
