@@ -188,12 +188,10 @@ def _read_answer(answer, form, wanted, where):
 
 def _read_person(answer, where, form):
     """Return who answered, when and how quickly, as a SourceAnswer without label."""
-    person = _first(answer, (*form.people, "annotator", "annotation_agent"))
+    person = _first(answer, (*form.people, "annotation_agent"))
     if isinstance(person, dict):
         person = person.get("email") or person.get("id")
     time, seconds = _first(answer, form.times), answer.get(form.seconds)
-    with suppress(ValueError):
-        seconds = float(seconds) if isinstance(seconds, str) else seconds
     return SourceAnswer(
         None, str(person) if person else None, str(time or ""), seconds, where
     )

@@ -35,13 +35,10 @@ def load(learner, tmp_path):
 
 
 def write(path, records):
-    if path.suffix in (".csv", ".tsv"):
+    if path.suffix == ".csv":
         names = list(dict.fromkeys(name for record in records for name in record))
         with path.open("w", encoding="utf-8", newline="") as file:
-            dialect = {"delimiter": "," if path.suffix == ".csv" else "\t"}
-            writer = csv.DictWriter(
-                file, names, **dialect, quoting=csv.QUOTE_NONNUMERIC
-            )
+            writer = csv.DictWriter(file, names, quoting=csv.QUOTE_NONNUMERIC)
             writer.writeheader()
             writer.writerows(records)
     elif path.suffix == ".json":
@@ -204,66 +201,16 @@ def test_label_studio_an_answer_to_another_question_is_none(load):
         load(records, "label-studio", label="kinds")
 
 
-def row(text, **cells):
-    about = {"annotator": 1, "annotation_id": 7, "lead_time": 4.5, "id": 1}
-    return {"text": text, **about, "updated_at": "2026-01-01T00:00:00Z", **cells}
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.csv"])
-def test_label_studio_rows_are_read(load, name):
-    choices = {"choices": ["a", "b"]}
-    choices = json.dumps(choices) if name == "x.csv" else choices
-    cancelled = {"was_cancelled": True}
+def test_label_studio_csv_is_a_table(load):
+    row = {"annotation_id": 7, "annotator": 1, "id": 77, "lead_time": 4.5}
     records = [
-        row("fire in town", sentiment="a", annotator="ann@example.org"),
-        row("fire in town", sentiment="b", annotator=2),
-        row("nice day", **cancelled),
-        row("flood"),
+        {**row, "sentiment": "a", "text": "flood"},
+        {**row, "sentiment": "", "text": "lunch"},
     ]
-    with pytest.warns(UserWarning, match="1 without a class"):
-        session, left_out = load(records, "label-studio", name)
-    assert session.answers == {0: {"ann@example.org": "a", "2": "b"}}
-    assert session.history(0)[0]["seconds"] == 4.5
-    assert (session.skipped, left_out) == ([1], {"without a class": 1})
-    records = [row("flood", sentiment=choices), row("lunch", sentiment="c")]
-    session, _ = load(records, "label-studio", name, multi_label=True)
-    assert session.labels == {2: ["a", "b"], 3: ["c"]}
-
-
-def test_label_studio_rows_with_other_columns_need_the_question(load):
-    rating = json.dumps([{"rating": 4}])
-    records = [row("flood", sentiment="a", source="tweets", stars=rating)]
-    with pytest.raises(ValueError, match="answers to 'sentiment', 'source', 'stars'"):
+    session, left_out = load(records, None, "x.csv", label="sentiment")
+    assert (session.labels, left_out) == ({2: "a"}, {})
+    with pytest.raises(ValueError, match=r"line 2 of .* must have 'data', an object"):
         load(records, "label-studio", "x.csv")
-    session, _ = load(records, "label-studio", "x.csv", label="sentiment")
-    assert session.labels == {2: "a"}
-    session, _ = load(records, "label-studio", "x.csv", label="stars")
-    assert session.labels == {2: 4}
-
-
-def test_label_studio_a_row_with_a_path_or_spans_is_named(load):
-    span = {"start": 0, "end": 4, "text": "fire", "labels": ["A"]}
-    records = [
-        row("fire in town", label=["food", "fruit"]),
-        row("nice day", label=[span]),
-        row("flood", label="a"),
-    ]
-    for options in ({}, {"multi_label": True}):
-        session, left_out = load(records, "label-studio", "x.json", **options)
-        assert list(session.labels) == [2]
-        assert sum(left_out.values()) >= 2
-
-
-def test_label_studio_tabs_and_quotes_are_found_in_csv_and_tsv(load, tmp_path):
-    records = [row('a "quoted"\ttext', label="a"), row("flood", label="b")]
-    session, _ = load(records[1:], "label-studio", "x.tsv")
-    (tmp_path / "x.tsv").rename(tmp_path / "y.csv")
-    text = (tmp_path / "y.csv").read_text()
-    assert "\t" in text
-    assert session.labels == {2: "b"}
-    session, _ = load(records[1:], "label-studio", "x.csv")
-    session.import_labels(tmp_path / "y.csv", format="label-studio")
-    assert session.labels == {2: "b"}
 
 
 # Argilla ------------------------------------------------------------------------------
@@ -407,7 +354,6 @@ def test_a_zip_archive_is_named(load, tmp_path):
 
 FILES = {
     "label-studio x.json": [task("flood")],
-    "label-studio x.csv": [row("flood", label="a")],
     "prodigy x.jsonl": [judge("flood", "a", "reject")],
     "argilla x.json": [{"fields": {"text": "flood"}, "responses": {}}],
     "argilla x.jsonl": [{"text": "flood", "annotation": "a", "prediction": None}],
