@@ -352,8 +352,8 @@ class NearestCandidates:
     object may be shared by threads. Memory: O(m k).
     """
 
-    def __init__(self, k, method="exact"):
-        self.k, self.method = k, method
+    def __init__(self, k):
+        self.k = k
         self.positions = np.empty(0, dtype=np.intp)
         self.kind = self.prints = self.row_keys = self.row_prints = None
         self.distances = self.indices = None
@@ -365,7 +365,7 @@ class NearestCandidates:
         `positions` (n,) identify the candidates at the next update. `rows` are (m, d),
         or None for the candidates themselves, each without itself.
         """
-        new = type(self)(self.k, self.method)
+        new = type(self)(self.k)
         itself = rows is None
         new.kind = itself, X.shape[1], X.dtype, None if itself else rows.dtype
         new.positions, new.prints = positions, fingerprints(X)
@@ -382,9 +382,7 @@ class NearestCandidates:
         new._far, new._near = np.empty((m, width)), np.full((m, width), -1)
         short = self._reuse(new, index_of, min(self.k, n))
         if short.size:
-            far, near = _search(
-                rows, short, X, width, positions, itself, self.method, n_jobs
-            )
+            far, near = _search(rows, short, X, width, positions, itself, n_jobs)
             new._far[short], new._near[short] = far, near
         new._answer(index_of, min(self.k, n))
         return new
@@ -420,9 +418,9 @@ def _first(chosen, k, *arrays):
     return tuple(array[chosen].reshape(len(array), k) for array in arrays)
 
 
-def _search(rows, wanted, X, width, positions, itself, method, n_jobs):
+def _search(rows, wanted, X, width, positions, itself, n_jobs):
     """Return distances and pool positions of candidates nearest to wanted rows."""
-    far, near = nearest(rows[wanted], X, width + itself, method=method, n_jobs=n_jobs)
+    far, near = nearest(rows[wanted], X, width + itself, n_jobs=n_jobs)
     if itself:  # missing if many equal rows come before it
         other = near != wanted[:, None]
         other[other.all(axis=1), -1] = False

@@ -6,8 +6,6 @@ exactly 0 for equal rows. A product finds likely neighbors and differences decid
 no result depends on the blocks.
 """
 
-from importlib.util import find_spec
-
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
@@ -94,34 +92,21 @@ def _dense(X):
 QUERIES = 1024  # rows of a block of the distance matrix
 TARGETS = 2048  # its columns
 SPARE = 8  # candidates kept beyond the k nearest, which rounding may swap
-METHODS = ("auto", "exact", "faiss")
-MANY = 10**11  # pairs, from which on "auto" takes an approximate index
 
 
-def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
+def nearest(X, Y, k, *, exclude_self=False, n_jobs=1):
     """Return distances and indices (n, k) of the k nearest rows of Y to each row of X.
 
     Distances are Euclidean, ascending; ties are ordered by index. With `exclude_self`,
-    row i of `Y` is not a neighbor of row i of `X`. "faiss" searches an approximate
-    inverted file, which copies `Y` as float32; "auto" does so if it is installed, rows
-    are dense and n m exceeds 10^11.
+    row i of `Y` is not a neighbor of row i of `X`.
     """
     X, Y = float_rows(X), float_rows(Y)
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}; got {method!r}.")
     if k < 1:
         raise ValueError(f"k must be at least 1; got {k}.")
     k = min(k, Y.shape[0] - exclude_self)
     if k < 1:
         raise ValueError("'Y' must hold a row that can be a neighbor.")
-    if method == "auto":
-        dense = not (sparse.issparse(X) or sparse.issparse(Y))
-        many = X.shape[0] * Y.shape[0] > MANY
-        method = "faiss" if many and dense and find_spec("faiss") else "exact"
-    if method == "faiss":
-        search, n_jobs = _index_search(X, Y, k, exclude_self), 1
-    else:
-        search = _Search(X, Y, k, exclude_self)
+    search = _Search(X, Y, k, exclude_self)
     return concatenate_chunks(search, X.shape[0], QUERIES, n_jobs)
 
 
@@ -266,55 +251,3 @@ def take_both(first, second, order, axis):
         np.take_along_axis(first, order, axis),
         np.take_along_axis(second, order, axis),
     )
-
-
-def _index_search(X, Y, k, exclude_self):
-    """Return a search by an index, called on a slice of the queries."""
-    if sparse.issparse(X) or sparse.issparse(Y):
-        raise TypeError(
-            "method='faiss' needs dense rows, got sparse ones. Use method='exact'."
-        )
-    index = InvertedFile(Y, TARGETS)
-    search = _Search(X, Y, k, exclude_self)
-
-    def look_up(rows):
-        indices = index.search(X[rows], k + exclude_self)
-        if (indices < 0).any():  # too few rows in the cells: search all rows
-            return search(rows)
-        own = np.arange(rows.start, rows.stop) if exclude_self else None
-        distances, indices = search._sort(X[rows], indices, own)
-        return [np.sqrt(distances[:, :k]), indices[:, :k]]
-
-    return look_up
-
-
-TRAINING = 64  # rows per cell that place the cells
-
-
-class InvertedFile:
-    """Index of rows (m, d) in cells around means; a search visits the nearest cells."""
-
-    def __init__(self, Y, chunk):
-        try:
-            import faiss
-        except ImportError as error:
-            raise ImportError(
-                "method='faiss' needs the package faiss-cpu. Install it with \"pip "
-                "install 'skactive[ann]'\", or use method='exact'."
-            ) from error
-        m, d = Y.shape
-        cells = max(1, int(np.sqrt(m)))
-        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, cells)
-        self._index.nprobe = max(1, cells // 16)
-        self._index.cp.min_points_per_centroid = 1  # small sets are no reason to warn
-        self._index.train(_singles(Y[:: max(1, m // (TRAINING * cells))]))
-        for part in chunks(m, chunk):
-            self._index.add(_singles(Y[part]))
-
-    def search(self, X, k):
-        """Return indices (n, k) of the k nearest rows; -1 if the cells held too few."""
-        return self._index.search(_singles(X), k)[1]
-
-
-def _singles(X):
-    return np.ascontiguousarray(X, dtype=np.float32)

@@ -6,13 +6,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.integrate import trapezoid
 
-from .._utils._containers import count_items
 from .._utils._format import plain
-from .._utils._labels import as_labels
 from .._utils._sklearn import Interval, StrOptions, validate_params
 from ._curves import (
     Runs,
@@ -27,7 +24,6 @@ from ._curves import (
     t_test,
 )
 from ._labels_needed import labels_to_reach
-from ._queried import are_numbers, class_coverage, describe_batches, list_classes
 
 PAYS = "pays"
 DOES_NOT_PAY = "does not pay"
@@ -61,8 +57,6 @@ class Diagnosis:
     baseline_labels_to_target: float
     labels_saved: float | None
     seeds_needed: int | None = None
-    coverage: dict | None = None
-    redundancy: dict | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for `json.dumps`."""
@@ -88,14 +82,6 @@ class Diagnosis:
                 f"About {self.seeds_needed} runs would decide a gap like this in "
                 f"{100 * POWER:.0f} % of cases"
             )
-        if self.coverage is not None:
-            lines += self._describe_coverage()
-        if self.redundancy is not None:
-            ours, theirs = self.redundancy["runs"], self.redundancy["baseline"]
-            lines.append(
-                f"Redundancy of batches: {_or_dash(ours)}, {self.baseline} "
-                f"{_or_dash(theirs)}"
-            )
         return "\n".join(lines)
 
     def _with_interval(self, gap, interval):
@@ -117,19 +103,6 @@ class Diagnosis:
             f"{theirs:.0f} ({abs(saved):.0f} {verb})"
         )
 
-    def _describe_coverage(self):
-        coverage = self.coverage
-        return [
-            f"Classes met: {coverage['classes_met']:.3g} of {coverage['n_classes']}, "
-            f"{self.baseline} {coverage['baseline_classes_met']:.3g}; all after "
-            f"{_or_dash(coverage['labels_to_meet_all'])} labels, {self.baseline} "
-            f"{_or_dash(coverage['baseline_labels_to_meet_all'])}",
-            f"Rarest class {coverage['rarest_class']!r}: "
-            f"{coverage['rarest_share']:.1%} of the labels, "
-            f"{self.baseline} {coverage['baseline_rarest_share']:.1%}, "
-            f"pool {coverage['pool_rarest_share']:.1%}",
-        ]
-
 
 @validate_params(
     {
@@ -144,8 +117,6 @@ def diagnose(
     baseline_runs: Runs,
     *,
     scoring: str | None = None,
-    features: Any = None,
-    y: ArrayLike | None = None,
     criterion: str = "curve",
     worthwhile: float = 0.005,
     confidence_level: float = 0.95,
@@ -173,11 +144,6 @@ def diagnose(
     scoring : str or None, default=None
         A metric for which higher is better. Defaults to the first metric of the first
         run.
-    features : ndarray or sparse matrix of shape (n, d) or None, default=None
-        Features of the pool, to compare the redundancy of the batches.
-    y : array-like of shape (n,) or None, default=None
-        True labels of the pool, to compare the classes that were found. An indicator
-        matrix (n, k) for several labels per item; numbers are ignored.
     criterion : {"curve", "end"}, default="curve"
         The gap that decides. Use "curve" if the number of labels is not known yet, and
         "end" if it is fixed. Both gaps are shown.
@@ -203,11 +169,6 @@ def diagnose(
         - `seeds_needed`: estimated number of runs that decide with a probability
           (power) of about 80 % if gap and variation stay the same. None if the verdict
           is decided.
-        - `coverage`: with `y`, a dict with the number of classes found, the number of
-          labels until all were found, and the share of the pool's rarest class among
-          the labels; means over the runs and over those of the baseline.
-        - `redundancy`: with `features`, a dict with the mean redundancy of the batches
-          of both.
         - `labels`: the first and the last label count of the comparison.
         - `paired`: whether runs with the same seed were compared in pairs.
         - `n_runs`, `n_baseline_runs`, `scoring`, `baseline`, `criterion`,
@@ -288,10 +249,6 @@ def diagnose(
             verdict,
             confidence_level,
         ),
-        coverage=None if y is None else _compare_coverage(runs, baseline_runs, y),
-        redundancy=None
-        if features is None
-        else _compare_redundancy(runs, baseline_runs, features),
     )
 
 
@@ -363,10 +320,6 @@ def _count_seeds(n, gap, interval, worthwhile, verdict, confidence_level):
     return max(n + 1, math.ceil(n * (half / distance) ** 2))
 
 
-def _or_dash(value):
-    return "-" if value is None else f"{value:.3g}"
-
-
 def _count_labels(curve, baseline_curve):
     """Count the labels until mean curves reach the baseline's last score."""
     target = float(baseline_curve.mean[-1])
@@ -378,62 +331,3 @@ def _count_labels(curve, baseline_curve):
         "baseline_labels_to_target": theirs,
         "labels_saved": None if ours is None else float(theirs - ours),
     }
-
-
-def _compare_coverage(runs, baseline_runs, y):
-    """Compare the classes that two groups of runs found, as means over runs.
-
-    None for the numbers of a regression.
-    """
-    if are_numbers(as_labels(y, count_items(y, name="y"))):
-        return None
-    ours = [class_coverage(run, y) for run in runs]
-    theirs = [class_coverage(run, y) for run in baseline_runs]
-    classes = ours[0].classes.tolist()
-    holds = list_classes(y)[1]
-    sizes = holds.sum(axis=0)
-    rarest = int(sizes.argmin())
-    return {
-        "n_classes": len(classes),
-        "classes_met": _mean(c.n_seen[-1] for c in ours),
-        "baseline_classes_met": _mean(c.n_seen[-1] for c in theirs),
-        "labels_to_meet_all": _labels_to_meet_all(ours),
-        "baseline_labels_to_meet_all": _labels_to_meet_all(theirs),
-        "rarest_class": classes[rarest],
-        "rarest_share": _mean_share(ours, rarest),
-        "baseline_rarest_share": _mean_share(theirs, rarest),
-        "pool_rarest_share": float(sizes[rarest] / len(holds)),
-    }
-
-
-def _mean_share(coverages, code):
-    return _mean(c.counts[-1, code] / max(c.n_labeled[-1], 1) for c in coverages)
-
-
-def _labels_to_meet_all(coverages):
-    """Return the mean over runs, or None if a run did not find all classes."""
-    last = [list(coverage.first.values()) for coverage in coverages]
-    if any(None in firsts for firsts in last):
-        return None
-    return _mean(max(firsts) for firsts in last)
-
-
-def _compare_redundancy(runs, baseline_runs, features):
-    groups = {"runs": runs, "baseline": baseline_runs}
-    return {name: _mean_redundancy(group, features) for name, group in groups.items()}
-
-
-def _mean_redundancy(runs, features):
-    """Return the mean without the initial labels; None if all batches hold one item."""
-    values = np.concatenate(
-        [
-            describe_batches(run, features, measures=["redundancy"])["redundancy"][1:]
-            for run in runs
-        ]
-    )
-    values = values[~np.isnan(values)]
-    return float(values.mean()) if values.size else None
-
-
-def _mean(values):
-    return float(np.mean(list(values)))

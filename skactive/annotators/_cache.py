@@ -16,7 +16,7 @@ from .._storage._files import (
 )
 from .._utils._format import warn_caller
 
-_NEEDED = {"key", "label", "confidence"}
+_NEEDED = {"key", "label", "confidence", "crc"}
 _WAIT, _MAX_WAIT = 0.005, 60.0  # seconds, for the lock
 _QUICK = 200  # looks at the lock before they become rare
 
@@ -25,24 +25,22 @@ class AnswerCache:
     """Answers by a digest of what was asked; without a path, in memory only.
 
     `path` is a .jsonl file, or a folder for a file answers.jsonl. When `add` returns,
-    the answer is on the disk. A torn or damaged line is no answer, nor is one for which
-    `is_sound(record)` is False.
+    the answer is on the disk. A torn or damaged line is no answer, nor is one without a
+    checksum.
     """
 
-    def __init__(self, path, is_sound=lambda record: True):
+    def __init__(self, path):
         self.path = None if path is None else Path(path).expanduser().absolute()
         if path is not None and self.path.suffix.lower() != ".jsonl":
             self.path /= "answers.jsonl"
         self.answers, self._threads = {}, threading.Lock()
-        self._is_sound = is_sound
 
     def read(self):
         """Return all answers by key, with those of other processes."""
         if self.path is not None and self.path.exists():
             records, _ = read_sound_lines(self.path)
             for x in records:
-                is_whole = isinstance(x, dict) and x.keys() >= _NEEDED
-                if is_whole and isinstance(x["key"], str) and self._is_sound(x):
+                if isinstance(x, dict) and x.keys() >= _NEEDED:
                     self.answers[x["key"]] = x
         return self.answers
 

@@ -196,25 +196,13 @@ class ChatAnnotator:
         self.name = check_name(self.model if self.name is None else self.name)
         self._address, self.host = _find_address(self.url)
         self._labels = _read_classes(self.classes, self.multi_label)
-        self._cache, self._sent = AnswerCache(self.cache, self._is_sound), None
+        self._cache, self._sent = AnswerCache(self.cache), None
         self._messages, self._options = self._make_messages(), self._make_options()
         settings = [_VERSION, self.host, self.model, self._messages, self._options]
         self._digest = _hash(settings)
 
     def __repr__(self) -> str:
         return f"ChatAnnotator({self.host!r}, {self.model!r}, name={self.name!r})"
-
-    def _is_sound(self, answer):
-        """Whether this object could have written a kept answer, a dict."""
-        label, share = answer["label"], answer["confidence"]
-        several = isinstance(label, list)
-        parts = {*map(repr, label if several else [label])}
-        is_known = parts <= {*map(repr, self._labels.values())}
-        is_share = share is None or (isinstance(share, float) and 0 <= share <= 1)
-        types = isinstance(answer.get("why"), str | None)
-        types = types and isinstance(answer.get("sent"), list | None)
-        is_label = label is None or (is_known and several == self.multi_label)
-        return types and is_share and is_label
 
     def _make_messages(self):
         """Return the messages before that of the text, list of dict."""

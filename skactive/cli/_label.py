@@ -1,6 +1,5 @@
 """The command `label`: from a table to a labeled table and a model."""
 
-import shlex
 import sys
 from argparse import ArgumentTypeError
 from dataclasses import replace
@@ -10,23 +9,20 @@ from .._tables._codebook import read_classes
 from .._tables._reader import TableFile, find_files, list_columns
 from .._utils._lazy import need_bert
 from ..labeling import run_prompt
-from ..project import Project, ProjectSettings, Questions
+from ..project import Project, Questions
 from ..session import LockedError
 from ._parser import UsageError, as_names, one_or_several, show_line
 
-_REMEMBERED = "text label show separator id suggest until annotator overlap folder "
-_REMEMBERED += "features repeat strategy model prompt dimensions machine machine_model "
-_REMEMBERED += "max_requests max_tokens max_length regression adapt"
-_REPEATED = "model", "prompt"
 _OF_ONE_QUESTION = "classes", "classes_file", "regression", "separator", "suggest"
 
 
-def run_label(terminal, port, no_browser, **options):
-    """Run the command `label`."""
+def run_label(terminal, port, no_browser, command, **options):
+    """Run the command `label`, which the page shows as `command`."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)  # answers must not wait for training threads
     try:
         project = make_project(**options)
+        project.command = command
         if terminal and isinstance(project, Questions):
             raise UsageError("--terminal asks one question: name one --label")
         return _label(project, terminal, port, not no_browser)
@@ -125,7 +121,6 @@ def _label(project, terminal, port, open_browser):
     """Label by the page or in the terminal, and print the result."""
     if project.features is None:  # before a page opens
         need_bert("the model", extras="label")
-    project.command = name_command(project, terminal)
     try:
         if terminal and project.coders:
             raise ValueError("'coders' must be left out with --terminal.")
@@ -150,31 +145,3 @@ def _serve(project, port, open_browser):
     except ImportError as exc:
         raise ImportError(f"{exc}, or label in the terminal: --terminal.") from exc
     return serve(project, port=port, open_browser=open_browser)
-
-
-def name_command(project, terminal=False):
-    """Return the command that continues, as a person would type it."""
-    words = ["skactive", "label", project.file]
-    projects = [*getattr(project, "projects", {"": project}).values()]
-    first, several = projects[0], len(projects) > 1
-    for name in _REMEMBERED.split():
-        value = getattr(project if several and name == "folder" else first, name)
-        if value in (None, False, []) or value == getattr(ProjectSettings, name, None):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        values = [] if value is True else value if isinstance(value, list) else [value]
-        if name == "label" and several:
-            for each in projects:
-                names = [each.label] if isinstance(each.label, str) else each.label
-                words += [option, *names[:-1], names[-1] + ":number" * each.regression]
-        elif name in _REPEATED:
-            words += [word for each in values for word in (option, each)]
-        elif not several or name != "regression":
-            words += [option, *map(str, values)]
-    for each in projects if several else ():
-        if each.only_if is not None:
-            words += ["--only-if", f"{each.name}:{each.only_if[0]}={each.only_if[1]}"]
-    words += ["--coders", ",".join(first.coders)] if first.coders else []
-    words += ["--no-adapt"] * (first.adapt is False)
-    words += ["--no-fine-tuning"] * (not first.fine_tuning)
-    return shlex.join(map(str, words + ["--terminal"] * terminal))

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shlex
 import signal
 import sys
 import warnings
@@ -68,6 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Commands are imported when they run, so that --help needs no scikit-learn.
         module, function = command.split(":")
         run = getattr(import_module(f".{module}", __package__), function)
+        if function == "run_label":  # the same command continues
+            words = sys.argv[1:] if argv is None else argv
+            options["command"] = shlex.join(["skactive", *map(str, words)])
         with interrupt_at_sigterm(), _print_log(shown), warnings.catch_warnings():
             warnings.showwarning = _WarningPrinter()
             # A class that no text has so far is usual at the start.

@@ -18,7 +18,6 @@ METHODS = (
     "note",
     "add_class",
     "edit_class",
-    "rename_class",
     "remove_class",
     "item",
     "history",

@@ -899,19 +899,6 @@ class Desk:
         return self.state(annotator)
 
     @checked
-    def rename_class(self, old: Any, new: Any, annotator: str | None = None) -> _Json:
-        """Rename a class, or merge it with the class `new`; `undo` reverses it.
-
-        Parameters
-        ----------
-        old, new : str
-            Names of the class.
-        annotator : str, default=None
-            The person.
-        """
-        return self.edit_class(old, annotator, new=new)
-
-    @checked
     def remove_class(self, name: Any, annotator: str | None = None) -> _Json:
         """Remove a class that has no labels; `undo` reverses it.
 

@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from .._storage._fingerprint import hash_item
 from .._tables._formats import is_untyped, open_text, read_records
@@ -56,8 +55,7 @@ def read_format(path, format, wanted):
     form = FORMATS[format]
     items = [_read(record, form, wanted, where) for where, record in records]
     wanted = replace(wanted, question=_find_question(items, wanted.question))
-    judged = _judge(items, wanted)
-    return [_choose(item, form, wanted, judged) for item in items]
+    return [_choose(item, form, wanted) for item in items]
 
 
 def find_format(path):
@@ -190,12 +188,10 @@ def _read_answer(answer, form, wanted, where):
 
 def _read_person(answer, where, form):
     """Return who answered, when and how quickly, as a SourceAnswer without label."""
-    person = _first(answer, (*form.people, "annotator", "annotation_agent"))
+    person = _first(answer, (*form.people, "annotation_agent"))
     if isinstance(person, dict):
         person = person.get("email") or person.get("id")
     time, seconds = _first(answer, form.times), answer.get(form.seconds)
-    with suppress(ValueError):
-        seconds = float(seconds) if isinstance(seconds, str) else seconds
     return SourceAnswer(
         None, str(person) if person else None, str(time or ""), seconds, where
     )
@@ -224,12 +220,12 @@ def _find_question(items, label):
     return questions.pop()
 
 
-def _choose(item, form, wanted, judged):
+def _choose(item, form, wanted):
     """Return an Item with the answers to one question."""
     answers, left_out = [], []
     asked = {wanted.question, wanted.question + PART}
     for answer in item.answers:
-        named, reason = answer.label, "without a class"
+        named = answer.label
         if not isinstance(named, dict):
             left_out += [] if named is None else [(named, answer.where)]
             answers += [answer] if named is None else []
@@ -238,50 +234,17 @@ def _choose(item, form, wanted, judged):
         left_out += [(f"{OTHER}{name}", answer.where) for name in sorted(others)]
         value = named.get(None, named.get(wanted.question))
         is_blank = form.has_blanks and asked.isdisjoint(named)
-        if isinstance(value, tuple):
-            value, reason = judged[answer.where]
-        elif value is not None or is_blank:
+        if value is not None or is_blank:
             value = _read_choice(list_names(value), answer.where, wanted.several)
         elif others:
             continue
         if value is not None:
             answers.append(replace(answer, label=value))
-        elif reason:
-            left_out.append((reason, answer.where))
+        else:
+            left_out.append(("without a class", answer.where))
     latest = keep_latest(answers) if form.times else answers
     left_out += [(LATER, x.where) for x in answers if x not in latest]
     return replace(item, answers=tuple(latest), left_out=tuple(left_out))
-
-
-def _judge(items, wanted):
-    """Return the label of each yes or no to a class, or why it has none, by place.
-
-    A no is the other one of two classes. Where an item can have several, the judgments
-    of a person are a label if there is one of each class.
-    """
-    groups, judged = {}, {}
-    for item in items:
-        for x in item.answers:
-            value = x.label.get(None) if isinstance(x.label, dict) else None
-            if isinstance(value, tuple):
-                key = repr(item.id), item.content, x.annotator
-                groups.setdefault(key, []).append((*value, x.where))
-    known = set(wanted.classes) or {x[0] for group in groups.values() for x in group}
-    for group in groups.values():
-        group.sort(key=lambda x: not x[1])
-        yes = list(dict.fromkeys(name for name, is_yes, _ in group if is_yes))
-        no = {name for name, is_yes, _ in group if not is_yes}
-        labels_of, reason = yes, f"reject of {group[0][0]!r}, not one of two classes="
-        if no & set(yes):
-            labels_of, reason = [], f"yes and no to {min(no & set(yes))!r}"
-        elif wanted.several:
-            labels_of = [yes] if known <= no | set(yes) else []
-            reason = f"yes or no to some of {len(known)} classes, not to all"
-        elif not yes and len(wanted.classes) == 2:
-            labels_of = list(known - no)[:1]
-        labels = zip_longest(group, labels_of)
-        judged |= {x[2]: (label, None if labels_of else reason) for x, label in labels}
-    return judged
 
 
 def _read_choice(labels, where, several):

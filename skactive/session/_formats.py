@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -85,8 +84,8 @@ class Format:
 
     `read(value, answer, wanted)` returns a dict of question to value, or why there is
     none. The question is None in programs with one question. The value is None if it is
-    no class, and a tuple for a yes or no to one class. `shapes` holds fields that only
-    this program writes into one record, and how such a record differs.
+    no class. `shapes` holds fields that only this program writes into one record, and
+    how such a record differs.
     """
 
     labels: tuple
@@ -132,28 +131,6 @@ def _write_choices(label, item):
     return write_result(list_names(label), to_name=to_name)
 
 
-# The columns of CSV and JSON_MIN that are neither data nor answers.
-_COLUMNS = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"}
-_COLUMNS |= {"was_cancelled", "agreement", ID}
-
-
-def _read_result(result, answer, wanted):
-    if "annotation_id" not in answer:
-        return read_questions(result or [])
-    is_asked, regions = wanted.question in answer, []
-    names = {wanted.question} if is_asked else answer.keys() - _COLUMNS
-    for name in names - set(wanted.names):
-        cell = answer[name]
-        if isinstance(cell, str) and cell.startswith(("[", "{")):
-            with suppress(ValueError):
-                cell = json.loads(cell)
-        # A list of str is a path of nested choices, or is about parts of the text.
-        cell = {"choices": cell} if isinstance(cell, str) else cell
-        cells = cell if isinstance(cell, list) else filter(None, [cell])
-        regions += [{"from_name": name, "value": x} for x in cells]
-    return read_questions(regions)
-
-
 # The others ---------------------------------------------------------------------------
 
 
@@ -163,11 +140,8 @@ def _complete_prodigy(record, item, classes):
 
 
 def _read_task(value, task, wanted):
-    if task.get("accept") is None:
-        view, judged = task.get("_view_id"), (None, "classification", "blocks", "html")
-        if view in judged and isinstance(value, str):
-            return {None: (value, task["answer"] == "accept")}
-        return {f"view {view}": None}
+    if value is None:
+        return {f"view {task.get('_view_id')}": None}
     if task["answer"] == "reject":
         return "rejected task"
     # The id of an option is the label, unless only its text is a class.
@@ -215,28 +189,27 @@ def _read_document(value, record, wanted):
 _FLAT = dict.fromkeys(("texts", "about", "answers"), "")
 FORMATS = {
     "label-studio": Format(
-        labels=("result", "{}"),
+        labels=("result",),
         people={"completed_by": lambda name: {"email": name} if name else None},
         texts="data",
         about="data",
         answers="annotations",
         states=("was_cancelled", "skipped"),
-        meanings={False: True, None: True, True: False, "False": True, "True": False},
+        meanings={False: True, None: True, True: False},
         times=("updated_at", "created_at"),
         seconds="lead_time",
         is_list=True,
         has_blanks=True,
         write=_write_choices,
-        read=_read_result,
+        read=lambda result, answer, wanted: read_questions(result or []),
         complete=lambda record, item, classes: {**record, "predictions": []},
         shapes=(
             (("data", "annotations"), {}),
             (("data", "completions"), {"answers": "completions"}),
-            (("annotation_id", "lead_time"), _FLAT),
         ),
     ),
     "prodigy": Format(
-        labels=("accept", "label"),
+        labels=("accept",),
         people=dict.fromkeys(("_annotator_id", "_session_id"), lambda name: name),
         about="meta",
         states=("answer",),

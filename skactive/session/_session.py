@@ -755,8 +755,8 @@ class LabelingSession:
             Whether to ignore items that are not in the pool.
         format : {"label-studio", "prodigy", "argilla", "doccano"}, default=None
             The program whose file it is. Defaults to a table or session. Label Studio:
-            JSON, JSON_MIN, CSV or TSV. Prodigy: JSONL of `db-out`. Argilla: JSON or
-            JSONL of records, feedback or version 1. doccano: JSONL, JSON or CSV.
+            JSON; its CSV is a table. Prodigy: JSONL of `db-out`. Argilla: JSON or JSONL
+            of records, feedback or version 1. doccano: JSONL, JSON or CSV.
 
         Returns
         -------
@@ -792,11 +792,8 @@ class LabelingSession:
         ``multi_label=True`` to import such files.
 
         The label of an option of Prodigy is its id, unless only its text is a class of
-        the session. A rejected label of Prodigy is the other one of two `classes`; with
-        several classes of an item, the judgments of one person are an answer if there
-        is one of each class. In CSV and JSON_MIN of Label Studio, `label` names the
-        column of the question. Ratings, numbers and the last name of a taxonomy are
-        labels.
+        the session. Its accepted and rejected labels, as of `textcat.teach`, are no
+        answers. Ratings, numbers and the last name of a taxonomy are labels.
         """
         check_bool("ignore_unknown", ignore_unknown)
         with self._core.recording() as answers:

@@ -401,13 +401,10 @@ class SEALS(_Composite):
         The strategy to apply to the neighbors.
     n_neighbors : int, default=100
         Number of nearest candidates of each labeled item.
-    search : {"auto", "exact", "faiss"}, default="auto"
-        Search method. "faiss" uses an approximate index of the package `faiss`. "auto"
-        does so for large dense pools if it is installed.
 
     Notes
     -----
-    Cost: O(n m d) for exact neighbors, for new labels only from the second query of a
+    Cost: O(n m d) for the neighbors, for new labels only from the second query of a
     learner on, and that of the strategy on at most m times `n_neighbors` candidates. If
     these are fewer than are queried, the rest is drawn at random. Of candidates that
     are equally near, the first ones of the pool are considered.
@@ -436,23 +433,18 @@ class SEALS(_Composite):
     _parameter_constraints = {
         "strategy": _STRATEGY,
         "n_neighbors": [POSITIVE_INT],
-        "search": [StrOptions({"auto", "exact", "faiss"})],
     }
     _needs = frozenset({"features", "labeled"})
 
     def __init__(
-        self,
-        strategy: Any = "skactive:margin",
-        n_neighbors: int = 100,
-        search: str = "auto",
+        self, strategy: Any = "skactive:margin", n_neighbors: int = 100
     ) -> None:
         self.strategy = strategy
         self.n_neighbors = n_neighbors
-        self.search = search
 
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select among the neighbors of the labeled items."""
-        _, neighbors = view.labeled_neighbors(self.n_neighbors, self.search)
+        _, neighbors = view.labeled_neighbors(self.n_neighbors)
         return self._ask_among("strategy", view, np.unique(neighbors), n_queries)
 
 

@@ -513,7 +513,7 @@ class PoolView:
             ("labeled_distances", metric), partial(self._update_distances, metric)
         )
 
-    def labeled_neighbors(self, n_neighbors: int, search: str = "auto") -> tuple:
+    def labeled_neighbors(self, n_neighbors: int) -> tuple:
         """Return the candidates nearest to each of the m labeled items.
 
         From the second query of a learner on, only new labels and those that lost
@@ -524,8 +524,6 @@ class PoolView:
         n_neighbors : int
             Number of neighbors, at least 1. Fewer are returned if there are fewer
             candidates.
-        search : {"auto", "exact", "faiss"}, default="auto"
-            Method of the search. "auto" uses faiss for large pools if it is installed.
 
         Returns
         -------
@@ -537,12 +535,9 @@ class PoolView:
         self._check_allowed("labeled")
         rows = self.feature_rows
         if sparse.issparse(rows):
-            features = self.labeled_features
-            return nearest(
-                features, rows, n_neighbors, method=search, n_jobs=self.n_jobs
-            )
+            return nearest(self.labeled_features, rows, n_neighbors, n_jobs=self.n_jobs)
         return self._update_neighbors(
-            ("labeled_neighbors", n_neighbors, search), rows, self.labeled_features
+            ("labeled_neighbors", n_neighbors), rows, self.labeled_features
         )
 
     def similar(self, n_neighbors: int) -> tuple:
@@ -568,9 +563,7 @@ class PoolView:
             return None, None
         # Among rows of length 1, the nearest ones have the highest cosine.
         rows = features / lengths
-        distances, indices = self._update_neighbors(
-            ("similar", n_neighbors, "exact"), rows
-        )
+        distances, indices = self._update_neighbors(("similar", n_neighbors), rows)
         return 1 - distances**2 / 2, indices
 
     # Items and positions.

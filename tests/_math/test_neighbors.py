@@ -1,7 +1,5 @@
 """Nearest rows and their means, against a stable sort and a double loop."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -127,46 +125,12 @@ def test_whole_numbers_and_mixed_types_are_taken():
     assert_array_equal(nearest(X.astype(int), X.astype(np.float32), 4)[1], expected)
 
 
-@pytest.mark.parametrize("method", ["auto", "faiss"])
-def test_the_index_of_faiss_finds_most_of_the_same(method, monkeypatch):
-    pytest.importorskip("faiss")
-    monkeypatch.setattr(neighbors, "MANY", 10)
-    centers = 4 * draw(20, 16, 2)
-    X = (np.repeat(centers, 100, axis=0) + draw(2000, 16)).astype(np.float32)
-    found, indices = nearest(X, X, 10, exclude_self=True, method=method)
-    exact = nearest(X, X, 10, exclude_self=True)[1]
-    shared = [len(set(a) & set(b)) for a, b in zip(indices, exact, strict=True)]
-    assert np.mean(shared) > 7
-    assert (np.diff(found, axis=1) >= 0).all()
-    rows = np.arange(2000)
-    assert not (indices == rows[:, None]).any()
-    assert_allclose(found[:, 0], np.linalg.norm(X - X[indices[:, 0]], axis=1), 1e-5)
-
-
-def test_faiss_with_few_rows_looks_everywhere():
-    pytest.importorskip("faiss")
-    X = draw(30, 4)
-    both = nearest(X, X, 25, method="faiss"), nearest(X, X, 25)
-    for found, expected in zip(*both, strict=True):
-        assert_allclose(found, expected)
-
-
-def test_faiss_missing_is_said_with_the_remedy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(ImportError, match=r"pip install 'skactive\[ann\]'"):
-        nearest(draw(5, 2), draw(5, 2), 1, method="faiss")
-
-
 def test_what_cannot_be_searched_is_refused():
     X = draw(5, 2)
-    with pytest.raises(ValueError, match="method must be one of"):
-        nearest(X, X, 1, method="kd_tree")
     with pytest.raises(ValueError, match="k must be at least 1; got 0"):
         nearest(X, X, 0)
     with pytest.raises(ValueError, match="must hold a row that can be a neighbor"):
         nearest(X[:1], X[:1], 1, exclude_self=True)
-    with pytest.raises(TypeError, match="dense rows, got sparse"):
-        nearest(sparse.csr_array(X), X, 1, method="faiss")
 
 
 # Their means

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skactive.analysis import class_coverage, describe_batches, diagnose
+from skactive.analysis import class_coverage, diagnose
 from skactive.simulation import Run
 
 LABELS = np.array([50, 100, 200, 300])
@@ -226,43 +226,9 @@ def make_picks(batches, score, **info):
     )
 
 
-def test_classes_and_redundancy_by_hand():
-    ours = [make_picks([[0, 1], [2, 3], [7, 4]], 0.5)] * 2
-    theirs = [make_picks([[0], [5, 2]], 0.5), make_picks([[5], [2, 0]], 0.5)]
-    found = diagnose(ours, theirs, features=POOL, y=np.array(Y))
-    assert found.coverage == {
-        "n_classes": 3,
-        "classes_met": 2,
-        "baseline_classes_met": 3,
-        "labels_to_meet_all": None,
-        "baseline_labels_to_meet_all": 3,
-        "rarest_class": "c",
-        "rarest_share": 0,
-        "baseline_rarest_share": pytest.approx(1 / 3),
-        "pool_rarest_share": 1 / 8,
-    }
-    batches = Run([{"queried": [2, 3]}, {"queried": [7, 4]}])
-    expected = describe_batches(batches, POOL)["redundancy"].mean()
-    assert found.redundancy["runs"] == pytest.approx(expected)
-    assert found.redundancy["baseline"] == pytest.approx((0.5**0.5 + 0) / 2)
-    text = str(found)
-    assert "Classes met: 2 of 3, the baseline 3; all after - labels" in text
-    assert (
-        "Rarest class 'c': 0.0% of the labels, the baseline 33.3%, pool 12.5%" in text
-    )
-    assert "Redundancy of batches: 1, the baseline 0.354" in text
-
-
-def test_batches_of_one_have_no_redundancy():
-    runs = [make_picks([[0], [1], [2]], 0.5)]
-    found = diagnose(runs, runs, features=POOL)
-    assert found.redundancy == {"runs": None, "baseline": None}
-    assert "Redundancy of batches: -" in str(found)
-
-
 def test_everything_goes_into_json():
     runs = [make_picks([[0], [2, 3], [7, 4]], 0.5, seed=s) for s in range(5)]
-    found = diagnose(runs, runs, features=POOL, y=Y)
+    found = diagnose(runs, runs)
     record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert record == found.to_dict()
     assert record["verdict"] == found.verdict
@@ -289,7 +255,6 @@ def test_the_diagnosis_is_reproducible():
         ({"confidence_level": 1.0}, "'confidence_level' must be between 0 and 1"),
         ({"n_resamples": 0}, "'n_resamples' must be an int from 1"),
         ({"scoring": "f1"}, "metric of all runs, got 'f1'"),
-        ({"features": POOL[:2]}, r"'run.queried' must lie in \[0, 2\)"),
     ],
 )
 def test_bad_options(options, message):
@@ -315,13 +280,6 @@ def test_several_labels_count_for_each_of_their_classes():
     assert coverage.classes.tolist() == [0, 1, 2]
     assert coverage.counts.tolist() == [[1, 0, 0], [1, 1, 1]]
     assert coverage.first == {0: 2, 1: 3, 2: 3}
-    found = diagnose([run], [find_some([[0, 1], [4]])], y=y).coverage
-    assert found["classes_met"] == 3
-    assert found["baseline_classes_met"] == 2
-    assert found["rarest_class"] == 2
-    assert found["pool_rarest_share"] == pytest.approx(1 / 5)
-    assert found["rarest_share"] == pytest.approx(1 / 3)
-    assert found["labels_to_meet_all"] == 3
 
 
 def test_numbers_of_a_regression_are_no_classes():
@@ -329,4 +287,3 @@ def test_numbers_of_a_regression_are_no_classes():
     run = find_some([[2, 0], [3]])
     with pytest.raises(TypeError, match=r"must hold classes.*such as 0.5"):
         class_coverage(run, numbers)
-    assert diagnose([run], [run], y=numbers).coverage is None

@@ -176,7 +176,7 @@ def front_ends(folder):
         "flag": {"id": done, "on": True, "annotator": "ann"},
         "note": {"id": done, "text": "odd", "annotator": "ann"},
         "add_class": {"name": "c", "annotator": "ann"},
-        "rename_class": {"old": "a", "new": "z", "annotator": "ann"},
+        "edit_class": {"name": "a", "new": "z", "annotator": "ann"},
         "release": {"client": "tab 1"},
         "check": {"n_items": 3},
     }

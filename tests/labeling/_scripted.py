@@ -191,8 +191,8 @@ class ScriptedDesk:
         self.seq += 1
         return self.state()
 
-    def rename_class(self, old, new, annotator=None):
-        self.names = [new if name == old else name for name in self.names]
+    def edit_class(self, name, annotator=None, *, new):
+        self.names = [new if old == name else old for old in self.names]
         self.seq += 1
         return self.state()
 

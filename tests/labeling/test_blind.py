@@ -109,7 +109,7 @@ def label(desk, blind):
     desk.session.refit()
     read(desk, "state")
     seen.append(read(desk, "edit_class", name="no", description="dull", place=0))
-    seen.append(read(desk, "rename_class", old="no", new="never"))
+    seen.append(read(desk, "edit_class", name="no", new="never"))
     seen.append(read_everything(desk))  # of the model before it had this name
     for _ in range(3):
         undo = desk.state()["undo"]

@@ -70,7 +70,7 @@ def read_everything(desk, ids, who="bob"):
     ask("flag", id=ids[1])
     ask("note", id=ids[1], text="of bob")
     ask("edit_class", name="odd", description="strange")
-    ask("rename_class", old="odd", new="very odd")
+    ask("edit_class", name="odd", new="very odd")
     ask("remove_class", name="very odd")
     ask("draw", random_only=True)
     ask("draw", random_only=False)

@@ -317,7 +317,7 @@ def test_a_class_that_was_renamed_has_its_new_name_in_the_last_answers(desk):
     (id,) = _free(desk, 1)
     predicted = desk.item(id)["prediction"]
     desk.answer(id, {"yes": "no", "no": "yes"}[predicted], "tab")
-    desk.rename_class(predicted, "perhaps")
+    desk.edit_class(predicted, new="perhaps")
     assert desk.state()["recent"][0]["predicted"] == "perhaps"
     assert {name for name, _ in desk.item(_free(desk, 1)[0])["top"]} >= {"perhaps"}
 
@@ -678,7 +678,7 @@ def test_more_of_a_class_likely_or_doubtful(taught):
         value = -np.abs(2 * proba - 1) if doubtful else proba
         best = np.sort(value[rest])[::-1][:3]
         np.testing.assert_allclose(value[found], best)
-    taught.rename_class("no", "never")
+    taught.edit_class("no", new="never")
     assert [item["id"] for item in taught.more("never", True, 3)["items"]] == found
     rest = next(id for id, x in taught.session.labels.items() if x == "never")
     assert taught.similar(rest)["label"] == "never"
@@ -846,7 +846,7 @@ def test_descriptions(open_desk):
 def test_labels_from_before_the_session_are_counted(open_desk):
     desk = open_desk(given=["yes", "yes", "no"])
     desk.answer(3, "yes", "tab")
-    desk.rename_class("no", "never")
+    desk.edit_class("no", new="never")
     counts = {entry["name"]: entry["count"] for entry in desk.state()["classes"]}
     assert counts == {"yes": 3, "never": 1}
     assert desk.state()["n_labeled"] == 1

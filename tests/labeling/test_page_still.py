@@ -347,7 +347,7 @@ def test_a_class_that_was_renamed_keeps_its_number(open_page):
     while not page.text(".predicted"):  # drawn at random
         page.go("s")
     share = page.text(".predicted .share")
-    page.desk.rename_class(page.text(".predicted .name"), "perhaps")
+    page.desk.edit_class(page.text(".predicted .name"), new="perhaps")
     page.until(lambda: page.text(".predicted .name") == "perhaps")
     assert page.text(".predicted .share") == share
 

@@ -92,7 +92,7 @@ def test_each_method_of_the_desk_has_a_route(client, desk):
     assert _post(client, "history").json()["items"][0]["id"] == item["id"]
     assert _post(client, "search", query="57").json()["items"][0]["id"] == "57"
     assert len(_post(client, "add_class", name="both").json()["classes"]) == 3
-    renamed = _post(client, "rename_class", old="both", new="neither").json()
+    renamed = _post(client, "edit_class", name="both", new="neither").json()
     assert renamed["classes"][2]["name"] == "neither"
     assert _post(client, "remove_class", name="neither").status_code == 200
     assert _post(client, "release", client="tab").status_code == 200

@@ -497,47 +497,17 @@ def _change(folder, name="config.json", **changes):
         _reseal(folder, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("classes", "abc"),
-        ("classes", ["a", "b"]),
-        ("classes", [["a"], "b", "c"]),
-        ("classes", None),
-        ("target", "regression"),
-        ("target", ["single-label"]),
-        ("max_length", -1),
-        ("max_length", 0),
-        ("max_length", "7"),
-        ("max_length", 1e999),
-        ("pad_id", -1),
-        ("pad_id", 10**30),
-        ("pad_id", 10**6),
-        ("prompt", 5),
-        ("lower", "no"),
-        ("special_tokens", None),
-        ("columns", [1]),
-        ("tokenizer", 3),
-        ("tokenizer", "../exported/tokenizer.json"),
-        ("readings", {}),
-        ("readings", [[]]),
-        ("numbers", ["x"]),
-        ("thresholds", ["a"]),
-        ("thresholds", [2.0, 0.5, 0.5]),
-    ],
-    ids=str,
-)
-def test_a_config_that_does_not_fit_is_refused(copied, name, value):
-    _change(copied, **{name: value})
-    with pytest.raises(ValueError, match=r"'config.json' in .* must ") as caught:
+def test_a_tokenizer_outside_of_the_folder_is_not_read(copied):
+    (copied.parent / "other.json").write_bytes((copied / "tokenizer.json").read_bytes())
+    _change(copied, tokenizer="../other.json")
+    with pytest.raises(ValueError, match=r"'config.json' in .* must fit the other"):
         runtime.load(copied)
-    assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("name", ["classes", "target", "readings", "max_length"])
+@pytest.mark.parametrize("name", ["classes", "target"])
 def test_a_config_without_a_key_is_refused(copied, name):
     content = json.loads((copied / "config.json").read_text("utf-8"))
-    (content if name in content else content["readings"][0]).pop(name)
+    content.pop(name)
     (copied / "config.json").write_text(json.dumps(content), "utf-8")
     _reseal(copied, "config.json")
     with pytest.raises(ValueError, match=r"'config.json' in .* must fit the other"):

@@ -47,7 +47,7 @@ def read(page):
 def test_it_says_what_a_paper_asks_for(project):
     project.desk.edit_class("money", "ann", description="banks")
     project.desk.add_class("art", "ann")
-    project.desk.rename_class("art", "arts", "ann")
+    project.desk.edit_class("art", "ann", new="arts")
     card = read(dump_card("news", project.describe()))
     session = project.session
     n = len(session._core.queue.choose_sample(blind=True)[0])

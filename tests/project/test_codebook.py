@@ -97,7 +97,7 @@ def test_words_for_the_classes_of_a_table_reach_its_model(open_project):
 
 def test_words_of_a_project_before_there_were_codebooks(open_project):
     project = open_project(classes=["like", "dislike"])
-    project.desk.rename_class("like", "love")
+    project.desk.edit_class("like", new="love")
     write_record(project.folder_, {DESCRIPTIONS: {"like": {"description": "of joy"}}})
     project = open_project()
     assert words(project)[0] == ("love", "of joy", [])

@@ -6,7 +6,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.cli._label import make_project, name_command
 from skactive.project import Project
 
 from .._tables._helpers import read_columns, write_columns
@@ -84,11 +83,3 @@ def test_the_folder_keeps_the_overlap_for_the_next_person(open_project):
 def test_settings_that_do_not_fit_are_refused(options, match):
     with pytest.raises(ValueError, match=match):
         Project("t.csv", "text", "label", **options).check()
-
-
-def test_the_command_continues_for_the_same_people():
-    options = {"file": "t.csv", "text": ["text"], "label": [["label"]]}
-    project = make_project(**options, coders=["ann", "bob"], overlap=0.2)
-    command = "skactive label t.csv --text text --label label --overlap 0.2 "
-    assert name_command(project) == f"{command}--coders ann,bob"
-    assert "--coders" not in name_command(make_project(**options))

@@ -117,7 +117,7 @@ def test_bool_classes_can_only_be_true_and_false(open_project):
 def test_classes_that_a_person_types_are_numbers_where_classes_are(open_project):
     project = open_project([1, 2, 2], "t.jsonl")
     project.desk.add_class("3 ")
-    project.desk.rename_class(1, "4")
+    project.desk.edit_class(1, new="4")
     assert project.session.known_classes == [2, 4, 3]
     project.desk.add_class(3.5)
     assert project.session.known_classes[-1] == 3.5
@@ -164,7 +164,7 @@ def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text)
     id = desk.next("tab", n_queries=1)[0]["id"]
     for call in (
         lambda: desk.add_class(text),
-        lambda: desk.rename_class("p", text),
+        lambda: desk.edit_class("p", new=text),
         lambda: desk.answer(id, "p", "tab", text),
         lambda: desk.skip(id, "tab", text),
         lambda: desk.note(id, f"{text}\x07\ud800"),

@@ -58,11 +58,11 @@ def undo(desk):
 STEPS = [
     lambda desk: desk.edit_class("ham", description="pigs, and pig meat"),
     lambda desk: desk.answer(3, "eggs", "tab", example="of a hen"),
-    lambda desk: desk.rename_class("ham", "bacon"),
+    lambda desk: desk.edit_class("ham", new="bacon"),
     lambda desk: desk.edit_class("bacon", new=" meat ", examples=["fried"], place=2),
     lambda desk: desk.add_class("toast", description="bread", examples=["dry"]),
     lambda desk: desk.edit_class("toast", taken=["a slice"], place=0),
-    lambda desk: desk.rename_class("eggs", "spam"),
+    lambda desk: desk.edit_class("eggs", new="spam"),
     lambda desk: desk.remove_class("toast"),
 ]
 
@@ -127,7 +127,7 @@ def test_an_added_class_that_stays_keeps_its_words(open_desk):
 def test_what_a_file_says_replaces_only_where_it_is_new(open_desk):
     desk = open_desk()
     desk.edit_class("ham", description="pork")
-    desk.rename_class("spam", "letters")
+    desk.edit_class("spam", new="letters")
     seq = desk.state()["seq"]
     desk = open_desk()  # the same file
     assert desk.state()["seq"] == seq
@@ -186,7 +186,7 @@ def test_classes_that_nobody_described_are_only_names(open_session):
     session.refit()
     texts = {"animal": ["cat"], "thing": []}
     assert session.learner.estimator.descriptions == texts
-    desk.rename_class("animal", "pet")
+    desk.edit_class("animal", new="pet")
     desk.close()
     session.close()
     session = open_session(TEXTS, learner=WORDS)
@@ -204,7 +204,7 @@ def test_a_prediction_has_the_new_name_before_the_next_model(open_session):
     session.refit()
     (item,) = desk.next("tab", n_queries=1)
     old = item["prediction"]
-    desk.rename_class(old, "new")
+    desk.edit_class(old, new="new")
     again = desk.item(item["id"])
     assert again["prediction"] == "new"
     assert dict(map(tuple, again["top"])).keys() == {"new", *names[:2]} - {old}

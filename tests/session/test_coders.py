@@ -199,11 +199,11 @@ def test_decisions_follow_the_names_of_classes(desk):
     settle(desk, id, "maybe")
     with pytest.raises(ValueError, match="must be a class without labels"):
         desk.remove_class("maybe")
-    desk.rename_class("maybe", "open")
+    desk.edit_class("maybe", new="open")
     assert session.labels[id] == "open"
     other = differ(session, "yes", "no")
     assert desk.state()["n_disputed"] == 1
-    desk.rename_class("no", "yes", "eve")  # merged
+    desk.edit_class("no", "eve", new="yes")  # merged
     assert session.labels[other] == "yes"
     assert desk.state()["n_disputed"] == 0
     assert session.labels[id] == "yes"  # both agree now

@@ -169,7 +169,7 @@ def test_a_changed_class_and_a_machine_are_waited_for_by_nobody(
         for label in ("maybe", "maybe", "yes", "maybe", "no"):
             (item, *_) = soon(desk.next, "tab")
             soon(desk.answer, item["id"], label, "tab")
-        soon(desk.rename_class, "maybe", "perhaps")
+        soon(desk.edit_class, "maybe", new="perhaps")
         assert soon(desk.next, "tab")
         Blocked.gate.set()
         session._core.models._trainer.wait()

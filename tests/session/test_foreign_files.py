@@ -35,13 +35,10 @@ def load(learner, tmp_path):
 
 
 def write(path, records):
-    if path.suffix in (".csv", ".tsv"):
+    if path.suffix == ".csv":
         names = list(dict.fromkeys(name for record in records for name in record))
         with path.open("w", encoding="utf-8", newline="") as file:
-            dialect = {"delimiter": "," if path.suffix == ".csv" else "\t"}
-            writer = csv.DictWriter(
-                file, names, **dialect, quoting=csv.QUOTE_NONNUMERIC
-            )
+            writer = csv.DictWriter(file, names, quoting=csv.QUOTE_NONNUMERIC)
             writer.writeheader()
             writer.writerows(records)
     elif path.suffix == ".json":
@@ -69,62 +66,6 @@ def judge(text, label, answer, by="tweets-ann"):
     }
 
 
-def test_prodigy_a_reject_is_the_other_one_of_two_classes(load):
-    records = [
-        judge("fire in town", "spam", "accept"),
-        judge("nice day", "spam", "reject"),
-        judge("nice day", "spam", "accept", "tweets-bob"),
-        judge("flood", "spam", "ignore"),
-    ]
-    session, left_out = load(records, "prodigy", classes=["spam", "ham"])
-    assert session.answers == {
-        0: {"tweets-ann": "spam"},
-        1: {"tweets-ann": "ham", "tweets-bob": "spam"},
-    }
-    assert (session.skipped, left_out) == ([2], {})
-
-
-@pytest.mark.parametrize("classes", [None, ["spam", "ham", "eggs"]])
-def test_prodigy_a_reject_of_one_of_many_classes_is_named(load, classes):
-    records = [
-        judge("fire in town", "spam", "accept"),
-        judge("nice day", "spam", "reject"),
-        judge("flood", "spam", "reject"),
-        judge("flood", "ham", "accept"),
-    ]
-    with pytest.warns(UserWarning, match=r"1 reject of 'spam', .* \(line 2 of .*x\.js"):
-        session, left_out = load(records, "prodigy", classes=classes)
-    assert session.labels == {0: "spam", 2: "ham"}
-    assert left_out == {"reject of 'spam', not one of two classes=": 1}
-
-
-def test_prodigy_a_yes_and_a_no_of_one_person_are_named(load):
-    records = [
-        judge("fire in town", "spam", "accept"),
-        judge("fire in town", "spam", "reject"),
-        *[judge("nice day", name, "reject") for name in ("spam", "ham")],
-    ]
-    with pytest.warns(UserWarning, match="2 yes and no to 'spam'"):
-        session, left_out = load(records, "prodigy", classes=["spam", "ham"])
-    assert session.labels == {}
-    assert sum(left_out.values()) == 4
-
-
-@pytest.mark.parametrize("options", [{}, {"classes": ["fire", "town"]}])
-def test_prodigy_judgments_of_all_classes_are_a_list_of_names(load, options):
-    records = [
-        judge("fire in town", "fire", "accept"),
-        judge("fire in town", "town", "accept"),
-        judge("nice day", "fire", "reject"),
-        judge("nice day", "town", "reject"),
-        judge("flood", "fire", "reject"),
-    ]
-    with pytest.warns(UserWarning, match="1 yes or no to some of 2 classes"):
-        session, left_out = load(records, "prodigy", multi_label=True, **options)
-    assert session.labels == {0: ["fire", "town"], 1: []}
-    assert list(left_out.values()) == [1]
-
-
 def test_prodigy_choices_that_name_no_class_are_named(load):
     task = {"options": [{"id": "a", "text": "A"}], "_view_id": "choice"}
     records = [
@@ -137,6 +78,18 @@ def test_prodigy_choices_that_name_no_class_are_named(load):
         session, left_out = load(records, "prodigy")
     assert session.labels == {2: "a"}
     assert left_out == {"without a class": 1, "rejected task": 1, "no answer": 1}
+
+
+@pytest.mark.parametrize("answer", ["accept", "reject"])
+def test_prodigy_judgments_of_one_label_are_named(load, answer):
+    judged = judge("flood", "spam", answer)
+    error = "line 1 of .* got answers to 'view classification'"
+    with pytest.raises(ValueError, match=error):
+        load([judged], "prodigy", classes=["spam", "ham"])
+    good = {"text": "lunch", "accept": ["ham"], "answer": "accept"}
+    session, left_out = load([judged, good], "prodigy", classes=["spam", "ham"])
+    assert session.labels == {3: "ham"}
+    assert left_out == {"not asked: view classification": 1}
 
 
 @pytest.mark.parametrize("view", ["ner_manual", "spans_manual", "text_input"])
@@ -248,66 +201,16 @@ def test_label_studio_an_answer_to_another_question_is_none(load):
         load(records, "label-studio", label="kinds")
 
 
-def row(text, **cells):
-    about = {"annotator": 1, "annotation_id": 7, "lead_time": 4.5, "id": 1}
-    return {"text": text, **about, "updated_at": "2026-01-01T00:00:00Z", **cells}
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.csv"])
-def test_label_studio_rows_are_read(load, name):
-    choices = {"choices": ["a", "b"]}
-    choices = json.dumps(choices) if name == "x.csv" else choices
-    cancelled = {"was_cancelled": True}
+def test_label_studio_csv_is_a_table(load):
+    row = {"annotation_id": 7, "annotator": 1, "id": 77, "lead_time": 4.5}
     records = [
-        row("fire in town", sentiment="a", annotator="ann@example.org"),
-        row("fire in town", sentiment="b", annotator=2),
-        row("nice day", **cancelled),
-        row("flood"),
+        {**row, "sentiment": "a", "text": "flood"},
+        {**row, "sentiment": "", "text": "lunch"},
     ]
-    with pytest.warns(UserWarning, match="1 without a class"):
-        session, left_out = load(records, "label-studio", name)
-    assert session.answers == {0: {"ann@example.org": "a", "2": "b"}}
-    assert session.history(0)[0]["seconds"] == 4.5
-    assert (session.skipped, left_out) == ([1], {"without a class": 1})
-    records = [row("flood", sentiment=choices), row("lunch", sentiment="c")]
-    session, _ = load(records, "label-studio", name, multi_label=True)
-    assert session.labels == {2: ["a", "b"], 3: ["c"]}
-
-
-def test_label_studio_rows_with_other_columns_need_the_question(load):
-    rating = json.dumps([{"rating": 4}])
-    records = [row("flood", sentiment="a", source="tweets", stars=rating)]
-    with pytest.raises(ValueError, match="answers to 'sentiment', 'source', 'stars'"):
+    session, left_out = load(records, None, "x.csv", label="sentiment")
+    assert (session.labels, left_out) == ({2: "a"}, {})
+    with pytest.raises(ValueError, match=r"line 2 of .* must have 'data', an object"):
         load(records, "label-studio", "x.csv")
-    session, _ = load(records, "label-studio", "x.csv", label="sentiment")
-    assert session.labels == {2: "a"}
-    session, _ = load(records, "label-studio", "x.csv", label="stars")
-    assert session.labels == {2: 4}
-
-
-def test_label_studio_a_row_with_a_path_or_spans_is_named(load):
-    span = {"start": 0, "end": 4, "text": "fire", "labels": ["A"]}
-    records = [
-        row("fire in town", label=["food", "fruit"]),
-        row("nice day", label=[span]),
-        row("flood", label="a"),
-    ]
-    for options in ({}, {"multi_label": True}):
-        session, left_out = load(records, "label-studio", "x.json", **options)
-        assert list(session.labels) == [2]
-        assert sum(left_out.values()) >= 2
-
-
-def test_label_studio_tabs_and_quotes_are_found_in_csv_and_tsv(load, tmp_path):
-    records = [row('a "quoted"\ttext', label="a"), row("flood", label="b")]
-    session, _ = load(records[1:], "label-studio", "x.tsv")
-    (tmp_path / "x.tsv").rename(tmp_path / "y.csv")
-    text = (tmp_path / "y.csv").read_text()
-    assert "\t" in text
-    assert session.labels == {2: "b"}
-    session, _ = load(records[1:], "label-studio", "x.csv")
-    session.import_labels(tmp_path / "y.csv", format="label-studio")
-    assert session.labels == {2: "b"}
 
 
 # Argilla ------------------------------------------------------------------------------
@@ -451,7 +354,6 @@ def test_a_zip_archive_is_named(load, tmp_path):
 
 FILES = {
     "label-studio x.json": [task("flood")],
-    "label-studio x.csv": [row("flood", label="a")],
     "prodigy x.jsonl": [judge("flood", "a", "reject")],
     "argilla x.json": [{"fields": {"text": "flood"}, "responses": {}}],
     "argilla x.jsonl": [{"text": "flood", "annotation": "a", "prediction": None}],

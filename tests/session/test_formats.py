@@ -119,7 +119,7 @@ PRODIGY = [
 ] + [
     {"text": "nice day", "accept": [], "answer": "ignore", "_annotator_id": "bob"},
     {"text": "flood", "accept": [], "answer": "reject", "_annotator_id": "bob"},
-    {"text": "lunch", "label": "no", "answer": "accept", "_session_id": "eve"},
+    {"text": "lunch", "accept": ["no"], "answer": "accept", "_session_id": "eve"},
 ]
 USERS = [
     "c5f4e9a0-7d0f-4c0e-8d1e-0a5b2c3d4e5f",

@@ -79,7 +79,6 @@ WRONG = [
     *(("subsample", "sample_size", value) for value in [0, 1.5, True, "10"]),
     *(("prefilter", "factor", value) for value in [0.5, "10"]),
     ("seals", "n_neighbors", 0),
-    ("seals", "search", "annoy"),
     *(("anchoral", name, 0) for name in ["n_anchors", "n_neighbors", "sample_size"]),
     ("switch", "after", 0),
     *(("switch", name, value) for name in ["first", "second"] for value in [3, None]),
