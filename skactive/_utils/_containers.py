@@ -386,10 +386,8 @@ def describe_write(exc):
     is_write = re.search(r"(is read-only|View' object has no setter)$", str(exc))
     if not is_write or any(m.startswith("skactive.view") for m in _modules(exc)):
         return ""
-    return (
-        f"changes its view, which others share ({exc}). Work on a copy, such as "
-        "np.array(view.proba)."
-    )
+    remedy = "Work on a copy, such as np.array(view.proba)."
+    return f"changes its view, which others share ({exc}). {remedy}"
 
 
 def _items(X, name):
