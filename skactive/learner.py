@@ -455,7 +455,8 @@ class ActiveLearner(
         ------
         ValueError
             If there is no candidate, or all candidates are labeled texts, or the
-            strategy is unknown or returns invalid positions or scores.
+            strategy is unknown, changes its view, or returns invalid positions or
+            scores.
         TypeError
             If the strategy is not defined for these targets, requires a quantity that
             the estimator lacks, or has no scores to return.
@@ -481,7 +482,7 @@ class ActiveLearner(
         view = self._view(X, positions, n_pool, strategy, argument, name)
         n = min(n_queries, len(view))
         select = strategy.select_scored if return_scores else strategy.select
-        with one_blas_thread(), name_bad_texts(X, in_strategy=True):
+        with one_blas_thread(), name_bad_texts(X, in_strategy=name):
             chosen = select(view, n)
 
         # Positions in the view become positions in the pool.

@@ -106,9 +106,10 @@ def _targets(strategy):
 
 def _needs(strategy):
     needs = sorted(strategy.requires)
-    parts = getattr(strategy, "_parts", ())
+    parts = getattr(strategy, "parts", ())
     if parts:  # what the default parts need says nothing about others
-        needs = [*sorted(strategy._needs), *(f"those of `{part}`" for part in parts)]
+        of_parts = [f"those of `{part}`" for part in parts]
+        needs = [*sorted(strategy.own_requires), *of_parts]
     optional = sorted(getattr(strategy, "optional", frozenset()) - strategy.requires)
     return ", ".join([*needs, *(f"({name})" for name in optional)]) or "nothing"
 

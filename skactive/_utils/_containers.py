@@ -1,5 +1,6 @@
 """Items in containers of any kind: take, join and count them; read texts."""
 
+import re
 from collections.abc import Mapping, Set
 from contextlib import contextmanager
 from traceback import walk_tb
@@ -334,14 +335,17 @@ def _find_texts(X, positions=None):
 
 
 @contextmanager
-def name_bad_texts(X, *, in_strategy=False):
+def name_bad_texts(X, *, in_strategy=None):
     """Name `X`, and its items that are not texts, in an error of an estimator.
 
-    In a strategy, only errors raised in scikit-learn count as errors of the estimator.
+    In a strategy, whose name is given, only errors raised in scikit-learn count as
+    errors of the estimator, and one that changes its view is named.
     """
     try:
         yield
     except (AttributeError, TypeError, ValueError) as exc:
+        if in_strategy and (fault := describe_write(exc)):
+            raise ValueError(f"strategy {in_strategy!r} {fault}") from exc
         is_sequence = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
         items = _items(X, "X") if is_sequence else []
         n_texts = sum(isinstance(item, str) for item in items)
@@ -365,8 +369,25 @@ def name_bad_texts(X, *, in_strategy=False):
 
 def _raised_in_sklearn(exc):
     """Whether the innermost frame of an error is in scikit-learn."""
-    frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
-    return frames[-1].f_globals.get("__name__", "").startswith("sklearn.")
+    return _modules(exc)[-1].startswith("sklearn.")
+
+
+def _modules(exc):
+    """Return the name of the module of each frame of an error."""
+    frames = walk_tb(exc.__traceback__)
+    return [frame.f_globals.get("__name__", "") for frame, _ in frames]
+
+
+def describe_write(exc):
+    """Return how a strategy changed its view, which raised an error, or "".
+
+    "" also for an error of the model while the view computes a quantity.
+    """
+    is_write = re.search(r"(is read-only|View' object has no setter)$", str(exc))
+    if not is_write or any(m.startswith("skactive.view") for m in _modules(exc)):
+        return ""
+    remedy = "Work on a copy, such as np.array(view.proba)."
+    return f"changes its view, which others share ({exc}). {remedy}"
 
 
 def _items(X, name):

@@ -212,9 +212,17 @@ def make(kind, name, cls, params):
             f"{missing[0]!r} must be given: {what} has no default for it. Pass "
             f"an instance, such as {cls.__name__}({given})."
         )
+    refuse_abstract(what, cls)
     instance = cls(**params)
     validate(instance)
     return instance
+
+
+def refuse_abstract(what, cls):
+    """Raise a TypeError that names what an abstract class lacks."""
+    if lacks := " and ".join(sorted(getattr(cls, "__abstractmethods__", ()))):
+        name = cls.__name__
+        raise TypeError(f"{what} is the abstract class {name}. Write its {lacks}.")
 
 
 def validate(instance):

@@ -46,7 +46,7 @@ def encode_strategy(value, where, writer):
     node = {TAG: "strategy", **_provenance(entry), "params": {}}
     for name, param in params.items():
         part_where = f"{where}.{name}"
-        if name in getattr(value, "_parts", ()):  # a strategy, perhaps by its name
+        if name in getattr(value, "parts", ()):  # a strategy, perhaps by its name
             node["params"][name] = encode_choice(param, part_where, writer)
         else:
             node["params"][name] = writer.encode(param, part_where)

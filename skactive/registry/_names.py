@@ -11,6 +11,7 @@ from .._utils._plugins import (
     list_names,
     load,
     make,
+    refuse_abstract,
     registered,
     validate,
 )
@@ -126,6 +127,7 @@ def resolve(strategy, *, argument="strategy"):
     if isinstance(strategy, str):
         return get_strategy(strategy)
     if isinstance(strategy, type):
+        refuse_abstract(repr(argument), strategy)
         raise TypeError(
             f"{argument!r} must be a name, an instance or a function, got the class "
             f"{strategy.__name__}. Pass an instance: {strategy.__name__}()."

@@ -295,7 +295,7 @@ def _find_plugin(strategy):
     """Return the plugin of a strategy or of its name; None if it or a part has none."""
     if isinstance(strategy, str):
         return find(strategy)
-    parts = [getattr(strategy, name) for name in getattr(strategy, "_parts", ())]
+    parts = [getattr(strategy, name) for name in getattr(strategy, "parts", ())]
     if not hasattr(strategy, "select") or None in map(_find_plugin, parts):
         return None
     is_function = type(strategy) is FunctionStrategy

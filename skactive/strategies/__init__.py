@@ -27,7 +27,8 @@ _FAMILIES = {  # the strategies of each file
         "Margin Random VariationRatio"
     ),
     "_wrappers": (
-        "AnchorAL ClassBalanced Partitioned Prefilter SEALS Subsample Switch"
+        "AnchorAL ClassBalanced Partitioned Prefilter SEALS Subsample Switch "
+        "WrapperStrategy"
     ),
 }
 _HOME = {name: home for home, names in _FAMILIES.items() for name in names.split()}

@@ -27,12 +27,54 @@ N_CLASSES = 10  # if the labels are not one class per item
 _STRATEGY = [str, HasMethods("select"), callable]
 
 
-class _Composite(Strategy):
-    """Base of the strategies that apply others; it requires what they require."""
+class WrapperStrategy(Strategy):
+    """Base class of the strategies that apply other strategies.
 
-    _needs: frozenset[str] = frozenset()  # quantities that it uses itself
-    _targets = TARGETS  # targets that it is defined for itself
-    _parts: tuple[str, ...] = ("strategy",)  # parameters that are strategies
+    The strategies are parameters: a name, an instance or a function each. What they
+    require and use when available, and their targets, are those of the wrapper as well.
+    A subclass defines `select`, which calls `select_by`.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Names of the parameters that are strategies. Defaults to "strategy" alone.
+    own_requires : frozenset of str
+        Quantities that `select` uses itself, as in `Strategy.requires`. Defaults to
+        none.
+    own_targets : frozenset of str
+        Targets that `select` is defined for itself, as in `Strategy.targets`. Defaults
+        to all.
+
+    See Also
+    --------
+    skactive.view.PoolView.take : View of some of the candidates.
+
+    Examples
+    --------
+    Apply a strategy to the first half of the candidates:
+
+    >>> import numpy as np
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import WrapperStrategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> class FirstHalf(WrapperStrategy):
+    ...     "Query among the first half of the candidates."
+    ...
+    ...     def __init__(self, strategy="margin"):
+    ...         self.strategy = strategy
+    ...
+    ...     def select(self, view, n_queries):
+    ...         rows = np.arange(max(n_queries, len(view) // 2))
+    ...         return rows[self.select_by("strategy", view.take(rows), n_queries)]
+    >>> learner = ActiveLearner(LogisticRegression(), FirstHalf("entropy"))
+    >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
+    >>> learner.query([[-3.0], [0.2], [0.1], [3.0]], 1)
+    array([1])
+    """
+
+    own_requires: frozenset[str] = frozenset()
+    own_targets = TARGETS
+    parts: tuple[str, ...] = ("strategy",)
 
     @property
     def requires(self) -> frozenset[str] | None:  # type: ignore[override]
@@ -41,8 +83,8 @@ class _Composite(Strategy):
 
     def requires_for(self, target: str) -> frozenset[str] | None:
         """Return what it and its parts use for a target, or None."""
-        needs = self._needs
-        for name in self._parts:
+        needs = self.own_requires
+        for name in self.parts:
             requires = requires_for(self._resolve(name), target)
             if requires is None:
                 return None
@@ -52,29 +94,49 @@ class _Composite(Strategy):
     @property
     def targets(self) -> frozenset[str]:
         """Targets that it and all of its parts are defined for."""
-        parts = map(self._resolve, self._parts)
-        return self._targets.intersection(
+        parts = map(self._resolve, self.parts)
+        return self.own_targets.intersection(
             *(getattr(part, "targets", TARGETS) for part in parts)
         )
 
     @property
     def optional(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that its parts use when available."""
-        parts = map(self._resolve, self._parts)
+        parts = map(self._resolve, self.parts)
         return frozenset[str]().union(
             *(getattr(part, "optional", ()) for part in parts)
         )
 
     def _validate_params(self):
         super()._validate_params()
-        for name in self._parts:
+        for name in self.parts:
             self._resolve(name)
 
     def _resolve(self, parameter):
         return resolve(getattr(self, parameter), argument=parameter)
 
-    def _ask(self, parameter, view, n_queries):
-        """Return the n positions in a view that a part selects, checked."""
+    def select_by(self, parameter: str, view: Any, n_queries: int) -> NDArray:
+        """Return what the strategy of a parameter selects.
+
+        Parameters
+        ----------
+        parameter : str
+            Name of the parameter, one of `parts`.
+        view : skactive.view.PoolView
+            The view, or a part of it by `view.take(positions)`.
+        n_queries : int
+            Number of candidates to select, from 1 to `len(view)`.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n_queries,)
+            Positions in this view, best first.
+
+        Raises
+        ------
+        ValueError
+            If the strategy returns invalid positions.
+        """
         strategy = getattr(self, parameter)
         name = strategy if isinstance(strategy, str) else repr(strategy)
         picks = self._resolve(parameter).select(view, n_queries)
@@ -82,7 +144,8 @@ class _Composite(Strategy):
 
     def _ask_among(self, parameter, view, rows, n_queries):
         """Return n positions that a part selects among some rows, filled at random."""
-        picks = rows[self._ask(parameter, view.take(rows), min(n_queries, len(rows)))]
+        n_near = min(n_queries, len(rows))
+        picks = rows[self.select_by(parameter, view.take(rows), n_near)]
         if len(picks) < n_queries:
             others = np.setdiff1d(np.arange(len(view)), rows, assume_unique=True)
             fill = top_n(view.uniform()[others], n_queries - len(picks), view.rng)
@@ -90,7 +153,7 @@ class _Composite(Strategy):
         return picks
 
 
-class Subsample(_Composite):
+class Subsample(WrapperStrategy):
     """Apply the strategy to a random part of the pool.
 
     Makes an expensive strategy affordable, and a greedy one more diverse.
@@ -146,12 +209,12 @@ class Subsample(_Composite):
             size = int(np.ceil(size * len(view)))
         size = max(n_queries, size)
         if size >= len(view):
-            return self._ask("strategy", view, n_queries)
+            return self.select_by("strategy", view, n_queries)
         sample = np.sort(top_n(view.uniform(), size, view.rng))
-        return sample[self._ask("strategy", view.take(sample), n_queries)]
+        return sample[self.select_by("strategy", view.take(sample), n_queries)]
 
 
-class Prefilter(_Composite):
+class Prefilter(WrapperStrategy):
     """Apply the second strategy to the best candidates of the first.
 
     With an uncertainty first and a diversity second it is the common two-step batch
@@ -195,7 +258,7 @@ class Prefilter(_Composite):
         "second": _STRATEGY,
         "factor": [Interval(Real, 1, np.inf, closed="left")],
     }
-    _parts = ("first", "second")
+    parts = ("first", "second")
 
     def __init__(
         self,
@@ -210,11 +273,11 @@ class Prefilter(_Composite):
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select by the first strategy, then by the second."""
         wanted = min(len(view), int(np.ceil(self.factor * n_queries)))
-        selected = self._ask("first", view, wanted)
-        return selected[self._ask("second", view.take(selected), n_queries)]
+        selected = self.select_by("first", view, wanted)
+        return selected[self.select_by("second", view.take(selected), n_queries)]
 
 
-class Partitioned(_Composite):
+class Partitioned(WrapperStrategy):
     """Apply the strategy to each part of the pool, then to what it selected there.
 
     This is two-stage greedy selection: a batch from each part, and the batch from the
@@ -284,14 +347,14 @@ class Partitioned(_Composite):
         """Select from each part, then from all that were selected."""
         n_parts = self._count_parts(len(view), n_queries)
         if n_parts == 1:
-            return self._ask("strategy", view, n_queries)
+            return self.select_by("strategy", view, n_queries)
         selected = []
         for positions, part in view.split(n_parts):
             if len(positions) > n_queries:
-                positions = positions[self._ask("strategy", part, n_queries)]
+                positions = positions[self.select_by("strategy", part, n_queries)]
             selected.append(positions)
         union = np.sort(np.concatenate(selected))
-        return union[self._ask("strategy", view.take(union), n_queries)]
+        return union[self.select_by("strategy", view.take(union), n_queries)]
 
     def _count_parts(self, n_candidates, n_queries):
         if self.n_parts != "auto":
@@ -300,7 +363,7 @@ class Partitioned(_Composite):
         return max(1, int(min(balanced, n_candidates // PART_ROWS)))
 
 
-class Switch(_Composite):
+class Switch(WrapperStrategy):
     """Apply the first strategy to few labels, and the second one from then on.
 
     With typical items first and uncertainty after, it covers the pool while the
@@ -356,7 +419,7 @@ class Switch(_Composite):
         "second": _STRATEGY,
         "after": [POSITIVE_INT, None],
     }
-    _parts = ("first", "second")
+    parts = ("first", "second")
 
     def __init__(
         self,
@@ -376,7 +439,7 @@ class Switch(_Composite):
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select by the strategy for the number of labels."""
         part = "first" if view.n_labeled < self._count_first(view) else "second"
-        return self._ask(part, view, n_queries)
+        return self.select_by(part, view, n_queries)
 
     def _count_first(self, view):
         """Return the number of labels from which on the second strategy is used."""
@@ -389,7 +452,7 @@ class Switch(_Composite):
         return LABELS_PER_CLASS * len(np.unique(view.y_labeled))
 
 
-class SEALS(_Composite):
+class SEALS(WrapperStrategy):
     """Apply the strategy to the nearest neighbors of the labeled items.
 
     Only the `n_neighbors` nearest candidates of each labeled item are considered: an
@@ -434,7 +497,7 @@ class SEALS(_Composite):
         "strategy": _STRATEGY,
         "n_neighbors": [POSITIVE_INT],
     }
-    _needs = frozenset({"features", "labeled"})
+    own_requires = frozenset({"features", "labeled"})
 
     def __init__(
         self, strategy: Any = "skactive:margin", n_neighbors: int = 100
@@ -448,7 +511,7 @@ class SEALS(_Composite):
         return self._ask_among("strategy", view, np.unique(neighbors), n_queries)
 
 
-class AnchorAL(_Composite):
+class AnchorAL(WrapperStrategy):
     """Apply the strategy to the candidates most similar to anchors of each class.
 
     The anchors of a class are some of its labeled items, far from each other. Each
@@ -503,8 +566,8 @@ class AnchorAL(_Composite):
         "n_neighbors": [POSITIVE_INT],
         "sample_size": [POSITIVE_INT],
     }
-    _needs = frozenset({"features", "labeled"})
-    _targets = CLASSES
+    own_requires = frozenset({"features", "labeled"})
+    own_targets = CLASSES
 
     def __init__(
         self,
@@ -550,7 +613,7 @@ class AnchorAL(_Composite):
         return rows.toarray() if sparse.issparse(rows) else rows
 
 
-class ClassBalanced(_Composite):
+class ClassBalanced(WrapperStrategy):
     """Apply the strategy per predicted class, mostly where labels are fewest.
 
     Each place of the batch goes to the class with the fewest labels so far among those
@@ -587,8 +650,8 @@ class ClassBalanced(_Composite):
     """
 
     _parameter_constraints = {"strategy": _STRATEGY}
-    _needs = frozenset({"class_scores", "labeled"})
-    _targets = SINGLE_LABEL
+    own_requires = frozenset({"class_scores", "labeled"})
+    own_targets = SINGLE_LABEL
 
     def __init__(self, strategy: Any = "skactive:margin") -> None:
         self.strategy = strategy
@@ -602,7 +665,7 @@ class ClassBalanced(_Composite):
         picks = np.empty(n_queries, dtype=np.intp)
         for c in np.unique(classes):
             members, taken = np.flatnonzero(predicted == c), classes == c
-            best = self._ask("strategy", view.take(members), int(taken.sum()))
+            best = self.select_by("strategy", view.take(members), int(taken.sum()))
             picks[taken] = members[best]
         return picks
 

@@ -4,9 +4,11 @@ import copy
 import pickle
 import random
 import sys
-from contextlib import suppress
+import warnings
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from io import StringIO
 
 import joblib
 import numpy as np
@@ -14,6 +16,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
+from .._utils._containers import describe_write
 from .._utils._plugins import validate
 from ..learner import ActiveLearner
 from ..registry import FunctionStrategy, find_requirements, get_strategy, resolve
@@ -54,12 +57,25 @@ def _run(check, subject):
         check(subject)
     except Exception as exc:
         fault = str(exc)
-        if not isinstance(exc, AssertionError):
-            message = str(exc).rstrip(".")
-            fault = f"{type(exc).__name__}: {message}. Repair what raises it."
+        if written := describe_write(exc):
+            fault, rule = f"it {written}", "Nothing of a view may be changed."
+        elif not isinstance(exc, AssertionError):
+            fault = f"{type(exc).__name__}: {fault.rstrip('.')}. Repair what raises it."
         raise AssertionError(
             f"{subject.label!r} fails {check.__name__}: {fault} ({rule})"
         ) from exc
+
+
+@contextmanager
+def forbid_output(what):
+    """Raise an AssertionError if the block prints; warnings do not count."""
+    ignored = warnings.catch_warnings(action="ignore")
+    with redirect_stdout(StringIO()) as output, redirect_stderr(output), ignored:
+        yield
+    ensure(
+        not (text := output.getvalue()),
+        f"{what} prints {text[:40]!r}; leave it out, or use warnings.warn.",
+    )
 
 
 def changed_names(before, after):

@@ -243,19 +243,8 @@ def check_floats_of_32_and_64_bits(subject):
     _answer(subject, _small_case(subject).with_rows(lambda X: X.astype(np.float32)))
 
 
-def check_read_only_input(subject):
-    """Arrays that cannot be written to are accepted."""
-
-    def lock(X):
-        X = X.copy()
-        X.flags.writeable = False
-        return X
-
-    _answer(subject, _small_case(subject).with_rows(lock))
-
-
 def check_memory_mapped_input(subject):
-    """Memory-mapped arrays are accepted."""
+    """Memory-mapped arrays, which cannot be written to, are accepted."""
     case = _small_case(subject)
     with tempfile.TemporaryDirectory() as folder:
 
@@ -380,7 +369,6 @@ ANSWER_CHECKS = (
     check_duplicate_rows,
     check_ties_are_spread,
     check_floats_of_32_and_64_bits,
-    check_read_only_input,
     check_memory_mapped_input,
     check_sparse_features,
     check_texts_behind_a_pipeline,

@@ -15,6 +15,7 @@ from ._strategy_cases import (
     ask,
     changed_names,
     ensure,
+    forbid_output,
     read_contents,
     restore_pickled,
     run_with_global_seeds,
@@ -63,13 +64,14 @@ def check_init_only_stores(subject):
     names = list(inspect.signature(cls).parameters)
     # Objects that support nothing: whatever __init__ does with them shows.
     marks = {name: object() for name in names}
-    try:
-        made = cls(**marks)
-    except Exception as exc:
-        raise AssertionError(
-            f"__init__ works on its parameters ({type(exc).__name__}: {exc}); only "
-            "store them there, and check them in select or score."
-        ) from exc
+    with forbid_output("__init__"):
+        try:
+            made = cls(**marks)
+        except Exception as exc:
+            raise AssertionError(
+                f"__init__ works on its parameters ({type(exc).__name__}: {exc}); only "
+                "store them there, and check them in select or score."
+            ) from exc
     changed = [name for name in names if getattr(made, name, None) is not marks[name]]
     ensure(
         not changed,
@@ -168,10 +170,13 @@ def check_input_is_unchanged(subject):
         ensure(
             joblib.hash([case.X, case.X_labeled, case.y_labeled]) == before,
             "a query changed the data it was given; work on a copy, such as "
-            "np.array(view.features).",
+            "list(view.X) or np.array(view.features).",
         )
+        added = [name for name in vars(view) if not name.startswith("_")]
+        ensure(not added, f"a query sets {added} of the view; use local variables.")
         fresh = case.view(strategy)
-        for name in sorted({"proba", "class_scores"} & set(strategy.requires or ())):
+        arrays = {"proba", "class_scores", "predictions", "variance", "boundary"}
+        for name in sorted(arrays & set(strategy.requires or ())):
             ensure(
                 np.array_equal(getattr(view, name), getattr(fresh, name)),
                 f"a query changed view.{name}, which others share; work on a copy: "
@@ -208,6 +213,12 @@ def check_no_global_generator(subject):
         "a query depends on a global random seed; take random numbers from view.rng "
         "only.",
     )
+
+
+def check_prints_nothing(subject):
+    """A query prints nothing."""
+    with forbid_output("a query"):
+        ask(subject.make(), subject.make_case(), 5)
 
 
 def check_permuted_pool(subject):
@@ -285,6 +296,7 @@ PURITY_CHECKS = (
     check_input_is_unchanged,
     check_model_is_unchanged,
     check_no_global_generator,
+    check_prints_nothing,
     check_permuted_pool,
     check_no_fixed_seed_for_ties,
     check_module_without_torch,

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skactive import ActiveLearner
-from skactive.strategies import Entropy, PointwiseStrategy, Strategy
+from skactive.strategies import Entropy, PointwiseStrategy, Strategy, Subsample
 
 from ._helpers import SEED, X, make, y
 
@@ -384,3 +384,53 @@ def test_an_error_of_features_does_not_blame_texts():
 
 def _spoil(X):
     return X.toarray() * np.nan
+
+
+# Strategies that change what they are shown
+
+
+def scale_in_place(view):
+    proba = view.proba
+    proba *= 2
+    return proba[:, 0]
+
+
+def replace_labels(view):
+    view.y_labeled[0] = view.y_labeled[1]
+    return view.proba[:, 0]
+
+
+def replace_proba(view):
+    view.proba = view.proba[:, ::-1]
+    return view.proba[:, 0]
+
+
+@pytest.mark.parametrize("strategy", [scale_in_place, replace_labels, replace_proba])
+def test_a_strategy_that_changes_its_view_is_named(strategy):
+    learner = ActiveLearner(LogisticRegression(), strategy).fit(X[SEED], y[SEED])
+    message = f"^strategy '<function {strategy.__name__} .* changes its view, .*Work on"
+    with pytest.raises(ValueError, match=message):
+        learner.query(X, 2)
+
+
+def test_a_strategy_in_a_wrapper_that_changes_its_view_is_named():
+    strategy = Subsample(scale_in_place, sample_size=3)
+    learner = ActiveLearner(LogisticRegression(), strategy).fit(X[SEED], y[SEED])
+    with pytest.raises(ValueError, match=r"strategy 'Subsample.* changes its view"):
+        learner.query(X, 2)
+
+
+class WritesIntoInput(LogisticRegression):
+    """Model that fails on a pool that cannot be written to."""
+
+    def predict_proba(self, X):
+        X[0] = 0
+        return super().predict_proba(X)
+
+
+def test_a_model_that_writes_into_a_locked_pool_is_no_fault_of_the_strategy():
+    learner = ActiveLearner(WritesIntoInput(), "entropy").fit(X[SEED], y[SEED])
+    locked = np.array(X)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
+        learner.query(locked, 2)

@@ -105,7 +105,7 @@ def test_what_is_neither_class_nor_function_is_refused(install, source, kind):
 def test_an_abstract_class_is_refused(install):
     source = "from skactive.strategies import Strategy\nclass Bad(Strategy): ..."
     install("other", source=source, bad="fake_other:Bad")
-    with pytest.raises(TypeError, match="abstract class Bad"):
+    with pytest.raises(TypeError, match="the abstract class Bad"):
         get_strategy("bad")
 
 

@@ -26,6 +26,7 @@ from skactive.strategies import (
     Subsample,
     Switch,
     TypiClust,
+    WrapperStrategy,
 )
 from skactive.testing import check_strategy
 from skactive.testing._strategy_checks import strategy_checks
@@ -496,3 +497,41 @@ def test_a_part_that_chooses_badly_is_named():
 
     with pytest.raises(ValueError, match=r"'Twice\(\)' must select 2 different"):
         ask(Subsample(Twice(), sample_size=5), 2)
+
+
+# A wrapper of somebody else
+
+
+class FirstHalf(WrapperStrategy):
+    """Query among the first half of the candidates."""
+
+    own_requires = frozenset({"labeled"})
+    own_targets = frozenset({"single-label"})
+
+    def __init__(self, strategy="margin"):
+        self.strategy = strategy
+
+    def select(self, view, n_queries):
+        rows = np.arange(max(n_queries, (len(view) + 1) // 2))
+        return rows[self.select_by("strategy", view.take(rows), n_queries)]
+
+
+def test_a_wrapper_of_ones_own_requires_what_its_part_does():
+    assert FirstHalf().requires == {"labeled", "class_scores"}
+    assert FirstHalf("entropy").requires == {"labeled", "proba"}
+    assert FirstHalf(lambda view: view.proba[:, 0]).requires is None
+    assert FirstHalf("coreset").optional == CoreSet().optional
+    assert FirstHalf("random").targets == {"single-label"}
+
+
+def test_a_wrapper_of_ones_own_asks_its_part_about_a_part_of_the_view():
+    strategy = FirstHalf(Noting())
+    picks = strategy.select(make_view(strategy), 3)
+    assert_array_equal(Noting.seen, X[:30])
+    assert_array_equal(picks, np.argsort(-X[:30, 0])[:3])
+
+
+def test_a_part_of_a_wrapper_of_ones_own_is_checked():
+    learner = ActiveLearner(LogisticRegression(), FirstHalf("mragin"))
+    with pytest.raises(ValueError, match="Did you mean 'margin'"):
+        learner.fit([[0.0], [1.0]], [0, 1])

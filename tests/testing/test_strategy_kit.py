@@ -5,6 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
+import warnings
 from importlib.abc import MetaPathFinder
 
 import numpy as np
@@ -141,6 +142,10 @@ class Writes(PointwiseStrategy):
             raise TypeError("neither lists nor sparse rows can be written to")
         view._X[:, 0] += 1
         return view.features[:, 0]
+
+
+class Unfinished(Strategy):
+    """Lacks select."""
 
 
 class Misspelled(PointwiseStrategy):
@@ -299,6 +304,7 @@ def test_a_kit_whose_every_check_is_left_out_fails(monkeypatch):
     [
         ("margn", ValueError, "Did you mean 'margin'"),
         (Margin, TypeError, r"got the class Margin. Pass an instance: Margin\(\)"),
+        (Unfinished, TypeError, "is the abstract class Unfinished. Write its select"),
         (5, TypeError, r"must be a name, a strategy with a method select.* got 5"),
         (None, TypeError, "got None"),
     ],
@@ -355,6 +361,27 @@ def test_a_registered_name_is_what_a_failure_says():
             check_strategy("by_number")
     finally:
         registry.unregister("by_number")
+
+
+def test_a_write_is_told_with_a_remedy_and_not_with_the_rule_of_the_check():
+    def shifted(view):
+        view.proba[:, 0] += 1
+        return view.proba[:, 0]
+
+    message = (
+        r"it changes its view, which others share \(\w+ \w+ is read-only\)\. Work on "
+        r"a copy, such as np\.array\(view\.proba\)\. \(Nothing of a view may be chan"
+    )
+    with pytest.raises(AssertionError, match=message):
+        check_strategy(shifted)
+
+
+def test_a_warning_is_not_output():
+    def warned(view):
+        warnings.warn("a pool without duplicates is faster", UserWarning)
+        return view.rng.random(len(view))
+
+    dict(strategy_checks(warned))["check_prints_nothing"]()
 
 
 # What the kit leaves alone

@@ -84,6 +84,12 @@ class InitTakesAnything(Sound):
         self.weight = weight
 
 
+class InitPrints(Sound):
+    def __init__(self, weight=1.0):
+        self.weight = weight
+        print("made")  # noqa: T201
+
+
 class SetParamsGivesNothing(Sound):
     def set_params(self, **params):
         super().set_params(**params)
@@ -202,6 +208,7 @@ MUTANTS = {
         (InitConverts(), r"__init__ works on its parameters \(TypeError: float"),
         (InitCopies(), r"__init__ does not store \['weight'\] as given"),
         (InitForgets(), r"__init__ does not store \['weight'\] as given"),
+        (InitPrints(), r"__init__ prints 'made\\n'; leave it out"),
         (InitTakesAnything(), r"__init__ takes \*args or \*\*kwargs; name every"),
     ],
     "check_get_and_set_params": [

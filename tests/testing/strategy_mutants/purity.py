@@ -35,6 +35,47 @@ class UnlocksProbabilities(Sound):
         return picks
 
 
+class UnlocksPredictions(Sound):
+    requires = frozenset({"proba", "predictions"})
+
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
+        view.predictions.flags.writeable = True
+        view.predictions[:] = view.predictions[::-1].copy()
+        return picks
+
+
+class NotesOnTheView(Sound):
+    def score(self, view):
+        view.doubt = super().score(view)
+        return view.doubt
+
+
+class Prints(Sound):
+    def score(self, view):
+        print(len(view), "candidates")  # noqa: T201
+        return super().score(view)
+
+
+class PrintsErrors(Sound):
+    def select(self, view, n_queries):
+        print("slow", file=sys.stderr)  # noqa: T201
+        return super().select(view, n_queries)
+
+
+class ScalesInPlace(Sound):
+    def score(self, view):
+        proba = view.proba
+        proba /= proba.max()
+        return -proba.max(axis=1)
+
+
+class ReplacesProbabilities(Sound):
+    def score(self, view):
+        view.proba = 1 - view.proba
+        return view.proba[:, 0]
+
+
 # Model
 
 
@@ -119,6 +160,12 @@ MUTANTS = {
     "check_input_is_unchanged": [
         (SortsTheList(), "a query changed the data it was given; work on a copy"),
         (UnlocksProbabilities(), r"changed view\.proba, which others share; work on"),
+        (UnlocksPredictions(), r"changed view\.predictions, which others share"),
+        (NotesOnTheView(), r"a query sets \['doubt'\] of the view; use local"),
+    ],
+    "check_prints_nothing": [
+        (Prints(), r"a query prints '30 candidates\\n'; leave it out, or use"),
+        (PrintsErrors(), r"a query prints 'slow\\n'; leave it out, or use"),
     ],
     "check_model_is_unchanged": [
         (NotesOnTheModel(), "a query changed the fitted estimator; train and set"),
@@ -137,6 +184,10 @@ MUTANTS = {
 }
 
 GRAVE = {
+    "check_requires_what_it_uses": [
+        (ScalesInPlace(), r"it changes its view, .*\(output array is read-only\)"),
+        (ReplacesProbabilities(), "it changes its view, .* has no setter"),
+    ],
     "check_model_is_unchanged": [
         (RefitsTheModel(), "a query changed the fitted estimator; train and set"),
     ],
