@@ -1065,7 +1065,7 @@ class Labeling {
     for (const [i, { name, kind, typed, fields }] of asked.entries()) {
       const fault = (field, words) => { field.focus(); return words; }, same = asked.findIndex((other) => other.name.toLowerCase() === name.toLowerCase());
       if (!name) return fault(fields.name, `Type a name for question ${i + 1}.`);
-      if (same < i) return fault(fields.name, `Type another name for question ${i + 1}: question ${same + 1} is called ${name}, too.`);
+      if (same < i) return fault(fields.name, `Type another name for question ${i + 1}: question ${same + 1} is called ${asked[same].name}, too.`);
       if (name.includes(":")) return fault(fields.name, `Type a name without a colon for question ${i + 1}.`);
       if (kind !== "regression" && typed.size < 2) return fault(fields.field, `Type at least two classes for ${name}.`);
     }
