@@ -106,8 +106,8 @@ def _check_question(name, kind, classes):
         for word, about in classes.items()
     )
     if not is_named or (len(classes) < 2) != (kind == "regression"):
-        place = "" if name is None else f" for {name!r:.100}"
+        suffix = "" if name is None else f" for {name!r:.100}"
         raise ValueError(
             "'classes' must be an object of at least two names to descriptions, "
-            f"and empty for numbers, got {classes!r:.100}{place}."
+            f"and empty for numbers, got {classes!r:.100}{suffix}."
         )

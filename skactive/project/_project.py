@@ -393,7 +393,7 @@ class Project(ProjectSettings):
         Raise a ValueError if they cannot be those of the table.
         """
         _ = self.texts  # what cannot be read is said first
-        known, names, descriptions = self.find_classes(), None, {}
+        present, names, descriptions = self.find_classes(), None, {}
         if self.classes is not None:
             if self.target == "regression":
                 raise ValueError(
@@ -401,18 +401,18 @@ class Project(ProjectSettings):
                 )
             more = self.classes if isinstance(self.classes, Mapping) else {}
             descriptions = {x: text for x, text in more.items() if text is not None}
-            names = as_given(list(self.classes), known)
+            names = as_given(list(self.classes), present)
         people = [self.annotator, *self.coders]
         for kind, words in (("class", names), ("annotator", people)):
             for word in words or ():
                 self._check_words(kind, word)
-        new = [x for x in known if x not in (names or known)]
+        new = [x for x in present if x not in (names or present)]
         if new and not self.is_begun:
             raise ValueError(
                 f"'classes' must hold every label of column {self.table.label!r}, "
                 f"which has {new[0]!r}. Add it to the classes."
             )
-        return known, names, descriptions
+        return present, names, descriptions
 
     def _open_desk(self, descriptions):
         """Open the desk, say what there is, and let a machine answer."""

@@ -108,9 +108,9 @@ def recall_begun(path, label, folder=None):
     plain = plain_folder(path) if folder is None else Path(folder).expanduser()
     others = plain.parent.glob(f"{escape(path.stem)}.*.skactive")
     begun = []
-    for place in [plain, *sorted(others if folder is None else plain.glob("*"))]:
+    for one in [plain, *sorted(others if folder is None else plain.glob("*"))]:
         with suppress(ValueError):  # said when the project is opened
-            record = read_record(place)
+            record = read_record(one)
             is_right = not label or record.get(CHOSEN, {}).get("label") == label
             begun += [record] if is_right and record.get("file") == path.name else []
     return min(begun, key=lambda record: QUESTIONS not in record, default={})
