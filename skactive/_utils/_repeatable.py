@@ -393,5 +393,5 @@ def _set_torch_threads(n_threads):
 
 
 def _in_new_thread(function, *args):
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function, *args).result()
+    # A pool would refuse while Python exits, when threads of another one still start.
+    return start_daemon(function, *args).result()

@@ -41,7 +41,7 @@ def make_project(
     **options,
 ):
     """Return the project, or the Questions, of the options of the command."""
-    asked = read_questions(options["file"], label)
+    asked = read_questions(options["file"], label or ()) or {(): None}
     named = {**options, "classes_file": classes_file}
     others = [name for name in _OF_ONE_QUESTION if named.get(name)]
     if others and (len(asked) > 1 or any(asked.values())):
@@ -52,6 +52,7 @@ def make_project(
         )
     options["show"] = [x for part in show or () for x in part.split(",") if x]
     options["adapt"] = options.get("adapt") or (False if no_adapt else None)
+    options["text"] = options["text"] or ()
     several = [x for x in ("text", "model", "prompt") if options.get(x)]
     options |= {name: one_or_several(options[name]) for name in several}
     options["fine_tuning"] = not no_fine_tuning
@@ -68,7 +69,10 @@ def make_project(
         options["regression"] = True
     elif classes:
         options["classes"] = classes
-    project = Project(**options).recall()
+    project = Project(**options)
+    project = project.recall() if others else Questions.recall(project)
+    if isinstance(project, Questions):
+        return project
     if classes_file is not None:
         names = project.find_classes()
         project = replace(project, classes=read_classes(classes_file, names))
@@ -132,6 +136,7 @@ def _label(project, terminal, port, open_browser):
         raise RuntimeError(
             f"{project.file} is open in {exc.holder}. Finish it there first."
         ) from exc
+    project = project.begun or project
     for name, each in getattr(project, "projects", {"": project}).items():
         shown = f"{project.output}: {name}{name and ': '}"
         counts = [f"{n:,} {source}" for source, n in (each.sources or {}).items()]

@@ -268,7 +268,7 @@ def _serve_project(project, options):
     opened = None if is_new else project
     try:
         with open_page(desk, **{**options, "announce": tell}) as server:
-            opened = desk.project if is_new and desk.has_begun else opened
+            opened = project.begun if is_new else opened
             if opened is None:
                 LOG.info("no class was named, so nothing was begun")
                 return False

@@ -32,6 +32,7 @@ from ._record import (
     make_folder,
     plain_folder,
     read_record,
+    recall_begun,
     recall_choice,
     show,
     write_output,
@@ -203,6 +204,7 @@ class Project(ProjectSettings):
     only_if: Any = None  # another question, and its label
     _make_desk: Any = Desk
     _is_asked: Any = staticmethod(lambda position: True)
+    begun: Any = None  # what the page of the project opened, it or Questions
     counts: tuple | list = ()
     sources: dict | None = None
     _stamp: str | None = None  # of what `finish` writes
@@ -284,8 +286,14 @@ class Project(ProjectSettings):
         -------
         project : Project
             With the number of labels to reach and the kind of labels of the first
-            screen of the page, unless the parameters name them.
+            screen of the page, unless the parameters name them. Without a label, the
+            columns are those that the folder was begun for, or "label".
         """
+        if not self.label:
+            record = recall_begun(self.file_, None, self.folder) or {"label": ["label"]}
+            names = {x: record[x] for x in ("text", "label") if x in record}
+            names = {x: y[0] if len(y) == 1 else y for x, y in names.items()}
+            return self._replace(**names).recall()
         labels = [self.label] if isinstance(self.label, str) else list(self.label)
         chosen = recall_choice(self.file_, labels, self.folder)
         names = {"n_labels"} if self.n_labels is None else set()
@@ -352,29 +360,10 @@ class Project(ProjectSettings):
         """
         self.check()
         self.tell()
-        _ = self.texts  # what cannot be read is said first
-        known, names, descriptions = self.find_classes(), None, {}
-        if self.classes is not None:
-            if self.target == "regression":
-                raise ValueError(
-                    f"'classes' must be None for numbers, got {brief(self.classes)}."
-                )
-            more = self.classes if isinstance(self.classes, Mapping) else {}
-            descriptions = {x: text for x, text in more.items() if text is not None}
-            names = as_given(list(self.classes), known)
-        people = [self.annotator, *self.coders]
-        for kind, words in (("class", names), ("annotator", people)):
-            for word in words or ():
-                self._check_words(kind, word)
+        known, names, descriptions = self._read_classes()
         suggested = self.table.read_suggested(self.suggest) if self.suggest else {}
         descriptions = descriptions or read_record(self.folder_).get(DESCRIPTIONS)
         is_resumed = self.is_begun
-        new = [x for x in known if x not in (names or known)]
-        if new and not is_resumed:
-            raise ValueError(
-                f"'classes' must hold every label of column {self.table.label!r}, "
-                f"which has {new[0]!r}. Add it to the classes."
-            )
         classes = self._classes_to_open(known if names is None else names)
         learner = self._trainer.make_learner() if learner is None else learner
         is_named = is_resumed or names is not None
@@ -397,6 +386,33 @@ class Project(ProjectSettings):
             write_record(self.folder_, {DESCRIPTIONS: descriptions})
         self._open_desk(descriptions)
         return self
+
+    def _read_classes(self):
+        """Return the classes of the file, those that were named, and descriptions.
+
+        Raise a ValueError if they cannot be those of the table.
+        """
+        _ = self.texts  # what cannot be read is said first
+        present, names, descriptions = self.find_classes(), None, {}
+        if self.classes is not None:
+            if self.target == "regression":
+                raise ValueError(
+                    f"'classes' must be None for numbers, got {brief(self.classes)}."
+                )
+            more = self.classes if isinstance(self.classes, Mapping) else {}
+            descriptions = {x: text for x, text in more.items() if text is not None}
+            names = as_given(list(self.classes), present)
+        people = [self.annotator, *self.coders]
+        for kind, words in (("class", names), ("annotator", people)):
+            for word in words or ():
+                self._check_words(kind, word)
+        new = [x for x in present if x not in (names or present)]
+        if new and not self.is_begun:
+            raise ValueError(
+                f"'classes' must hold every label of column {self.table.label!r}, "
+                f"which has {new[0]!r}. Add it to the classes."
+            )
+        return present, names, descriptions
 
     def _open_desk(self, descriptions):
         """Open the desk, say what there is, and let a machine answer."""

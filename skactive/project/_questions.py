@@ -3,20 +3,26 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+from .._tables._labels import JOIN
 from .._utils._format import brief
 from .._utils._labels import key_of, list_classes
 from ..session import Screens
+from ._classes import as_entries
 from ._project import Project
+from ._record import CHOSEN, QUESTIONS, recall_begun, write_record
+from ._settings import ProjectSettings
 
 LOG = logging.getLogger("skactive.project")
 _NOT_FOR_NUMBERS = ("until", "adapt", "strategy", "suggest")
 _SHARED = {"file", "file_", "folder_", "output", "features", "desk", "coders"}
 _SHARED |= {"tell", "make_folder"}
+_OF_ONE = {"file", "text", "label", "separator", "regression", "classes", "suggest"}
 
 
 class _Question(Project):
@@ -89,6 +95,8 @@ class Questions:
         By the column of labels, which may be missing: the classes, as in
         :class:`Project`; None for those of the column; or "number" for a number. A
         tuple names a column of 0 and 1 for each class of one question.
+    separator : dict of str to str, default=None
+        By question of several classes per text, what separates the names in a cell.
     only_if : dict of str to (str, label), default=None
         By question, one before it, and the label that a text must have there to be
         asked. Its shares are those among these texts, from the sample alone.
@@ -145,7 +153,7 @@ class Questions:
     ['tone', 'tone_source', 'tone_prediction']
     """
 
-    command = None  # that continues, for the page
+    command = begun = None  # that continues, for the page
     needs_classes = False
     sources: dict | None = None
     counts: Any = None
@@ -157,6 +165,7 @@ class Questions:
         text: str | Sequence[str],
         questions: Mapping[Any, Any],
         *,
+        separator: Mapping[str, str] | None = None,
         only_if: Mapping[str, tuple[str, Any]] | None = None,
         folder: str | PathLike | None = None,
         **settings: Any,
@@ -167,9 +176,11 @@ class Questions:
                 f"got {brief(questions)}."
             )
         self.folder, self.projects = folder, {}
+        kinds = [[x, y if isinstance(y, str) else None] for x, y in questions.items()]
+        self._asked = {"kinds": kinds, "only_if": only_if}
         for label, asked in questions.items():
             name = label if isinstance(label, str) else "+".join(label)
-            options: dict = dict(settings)
+            options: dict = {**settings, "separator": (separator or {}).get(name)}
             if isinstance(asked, str) and asked == "number":
                 options |= dict.fromkeys(_NOT_FOR_NUMBERS) | {"regression": True}
             elif isinstance(asked, str):
@@ -194,6 +205,73 @@ class Questions:
                     f"'only_if' must name a question and one before it, of {names}, "
                     f"got {name!r} and {other!r}."
                 )
+
+    @classmethod
+    def begin(cls, project: Project, questions: Sequence, n_labels: int | None) -> Self:
+        """Return open questions, which a person chose on the first screen of a project.
+
+        Parameters
+        ----------
+        project : Project
+            Its settings are those of all questions.
+        questions : list of dict
+            Each has "name", and "kind" and "classes" as in :meth:`Project.begin`.
+        n_labels : int or None
+            Number of labels to reach.
+
+        Returns
+        -------
+        questions : Questions
+            Open ones; what was chosen is recorded for the next time.
+        """
+        asked = {
+            x["name"]: {name: words or None for name, words in x["classes"].items()}
+            for x in questions
+        }
+        asked = {name: classes or "number" for name, classes in asked.items()}
+        several = {x["name"]: JOIN for x in questions if x["kind"] == "multi-label"}
+        self = cls._like(project, asked, separator=several, n_labels=n_labels)
+        self.command = project.command
+        # Before a session begins: what is refused here can be chosen again.
+        for each, entry in zip(self.projects.values(), questions, strict=True):
+            each._read_classes()
+            each._make_machine(as_entries(entry["classes"]))
+        self.open()
+        for each in self.projects.values():
+            chosen = {"separator": each.separator, "regression": each.regression}
+            chosen |= {"n_labels": n_labels, "label": project.label}
+            write_record(each.folder_, {CHOSEN: chosen})
+        return self
+
+    @classmethod
+    def recall(cls, project: Project) -> Any:
+        """Return the questions that were begun on the page of a project, if any.
+
+        Parameters
+        ----------
+        project : Project
+            What the page was opened for. Without a label, what its folder was begun
+            for, by the page or not.
+
+        Returns
+        -------
+        project : Questions or Project
+            Those that were found, or the project with what was chosen before; see
+            :meth:`Project.recall`.
+        """
+        record = recall_begun(project.file_, project.label, project.folder)
+        if QUESTIONS not in record:
+            return project.recall()
+        asked, project = record[QUESTIONS], project._replace(text=record["text"])
+        kinds = {x if isinstance(x, str) else tuple(x): y for x, y in asked["kinds"]}
+        return cls._like(project, kinds, only_if=asked["only_if"])
+
+    @classmethod
+    def _like(cls, project, questions, **options):
+        """Return questions with the settings of a project, and options."""
+        names = {field.name for field in fields(ProjectSettings)} - _OF_ONE
+        settings = {name: getattr(project, name) for name in names} | options
+        return cls(project.file, project.text, questions, **settings)
 
     @property
     def first(self) -> _Question:
@@ -235,6 +313,7 @@ class Questions:
                 options = {"only_if": project.only_if}
                 project._make_desk = partial(screens.open_desk, name, **options)
                 project.open(learner)
+            write_record(self.first.folder_, {QUESTIONS: self._asked})
         except BaseException:
             self.close()
             raise

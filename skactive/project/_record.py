@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from contextlib import suppress
+from glob import escape
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +16,7 @@ RECORD = "project.json"
 LABELED, PREDICTED = "labeled", "predicted"  # what `label` and `predict` wrote
 CHOSEN, DESCRIPTIONS = "chosen", "descriptions"  # on the first screen of the page
 ONLY_IF = "only_if"  # another question and its label
+QUESTIONS = "questions"  # of each text, in the record of the first one
 _OURS = ("model", "model.json")  # files that a project replaces
 KINDS = {
     "single-label": "one class per text",
@@ -97,6 +99,23 @@ def recall_choice(path, labels, folder=None):
     return {}
 
 
+def recall_begun(path, label, folder=None):
+    """Return the record of what was begun with a table, dict; empty for nothing.
+
+    With a column of labels, only questions are found that the page began in its place.
+    A record that has several questions comes before others.
+    """
+    plain = plain_folder(path) if folder is None else Path(folder).expanduser()
+    others = plain.parent.glob(f"{escape(path.stem)}.*.skactive")
+    begun = []
+    for one in [plain, *sorted(others if folder is None else plain.glob("*"))]:
+        with suppress(ValueError):  # said when the project is opened
+            record = read_record(one)
+            is_right = not label or record.get(CHOSEN, {}).get("label") == label
+            begun += [record] if is_right and record.get("file") == path.name else []
+    return min(begun, key=lambda record: QUESTIONS not in record, default={})
+
+
 def check_record(folder, about):
     """Raise a ValueError unless a folder is new, or was begun for `about`."""
     if not _is_begun(folder):
@@ -166,7 +185,7 @@ def read_record(folder):
         good = good and record["target"] in KINDS
         good = good and all(isinstance(name, str) for name in names)
         good = good and all(isinstance(x, str | None) for x in options)
-        keys = LABELED, PREDICTED, CHOSEN, DESCRIPTIONS
+        keys = LABELED, PREDICTED, CHOSEN, DESCRIPTIONS, QUESTIONS
         good = good and all(isinstance(record.get(key, {}), dict) for key in keys)
     except (FileNotFoundError, NotADirectoryError):
         return {}

@@ -52,6 +52,10 @@ class Table:
     def __init__(self, settings):
         self.path, text, label = settings.file_, settings.text, settings.label
         names = [text] if isinstance(text, str) else list(text)
+        if not names:
+            raise ValueError(
+                f"'text' must name a column of texts, got {text!r}. Add it."
+            )
         labels = [label] if isinstance(label, str) else list(label)
         self._shown, self._id, self.suffix = {}, settings.id, self.path.suffix
         self._read(names, labels, settings)

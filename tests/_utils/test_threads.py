@@ -123,3 +123,29 @@ def test_python_exits_while_threads_in_the_background_start_others():
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, stderr=subprocess.PIPE, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.slow
+def test_python_exits_while_threads_of_torch_start():
+    pytest.importorskip("torch")
+    script = """if True:
+        import time
+        from contextlib import suppress
+
+        import torch
+        from skactive._utils._repeatable import in_torch_threads, start_in_background
+
+        def work():
+            while True:
+                with suppress(RuntimeError):  # no new tasks while Python exits
+                    list(in_torch_threads(abs, [1, 2], torch.device("cpu")))
+
+        torch.set_num_threads(2)
+        for _ in range(8):
+            start_in_background(work)
+        time.sleep(0.1)
+    """
+    command = [sys.executable, "-c", script]
+    for _ in range(3):
+        done = subprocess.run(command, stderr=subprocess.PIPE, timeout=120)
+        assert (done.returncode, done.stderr) == (0, b"")

@@ -35,7 +35,7 @@ def label(table, tiny_bert, monkeypatch, capsys):
     It returns the status, what was printed, and what the page was shown in the end.
     """
 
-    def label(drive, *options, file=table):
+    def label(drive, *options, file=table, columns=("--text", "text")):
         endings, failed = [], []
 
         def post(url, method, **arguments):
@@ -61,8 +61,8 @@ def label(table, tiny_bert, monkeypatch, capsys):
                         endings.append(json.loads(line.removeprefix("data: ")))
 
         monkeypatch.setattr("webbrowser.open", browse)
-        place = ["label", str(file), "--text", "text"]
-        place += [] if "--label" in options else ["--label", "label"]
+        place = ["label", str(file), *columns]
+        place += ["--label", "label"] if columns and "--label" not in options else []
         status = main([*place, "--model", tiny_bert, *options])
         assert not failed, failed[0]
         return status, capsys.readouterr(), endings
@@ -339,12 +339,17 @@ QUESTIONS = ("--label", "tone:good,bad", "--label", "kind:film,book,play")
 QUESTIONS += ("--label", "score:number", "--no-adapt", "--max-length", "16")
 
 
+def _film(text):
+    return ["film" if "good" in text else "book"]
+
+
 def _reply(post, n):
     """Answer the questions of the next texts; an outbox sends each answer twice."""
     kind = {"good": "film", "bad": "book"}
     said = {
         "kind": lambda text: kind[_truth(text)],
         "score": KINDS["regression"],
+        "tags": _film,
         "tone": _truth,
     }
     for _ in range(n):
@@ -391,6 +396,119 @@ def test_several_questions_from_the_command_to_one_table(label, table):
     again = [x.partition(":")[0] if "," in x else x for x in QUESTIONS]
     status, shown, _ = label(lambda post: _reply(post, 1), *again)
     assert "tone: 0 given, 13 person" in shown.out
+
+
+def _question(name, kind="single-label", classes=None):
+    return {"name": name, "kind": kind, "classes": GOOD if classes is None else classes}
+
+
+FURTHER = [_question("tags", "multi-label", {"film": "moving pictures", "book": ""})]
+FURTHER += [_question("score", "regression", {})]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", [(), ("--folder", "mine")])
+def test_several_questions_of_the_first_screen(label, table, monkeypatch, folder):
+    monkeypatch.chdir(table.parent)
+
+    def begin(post):
+        assert post("state")["start"]["name"] == "label"
+        first = _question("tone") | {"more": FURTHER, "n_labels": 30}
+        for _ in range(2):  # the second is from another tab
+            state = post("begin", **first)
+            assert [x["name"] for x in state["questions"]] == ["tone", "tags", "score"]
+            assert [x["goal"] for x in state["questions"]] == [30, 30, 30]
+        assert [x["description"] for x in state["classes"]] == ["worth seeing", ""]
+        assert post("state", question="tags")["target"] == "multi-label"
+        _reply(post, 4)
+
+    options = *folder, "--no-adapt", "--max-length", "16"
+    status, shown, endings = label(begin, *options)
+    assert status == 0, shown.err
+    (out,) = table.parent.glob("*.labeled.csv")
+    assert f"{out.name}: tags: 0 given, 4 person" in shown.out
+    cells = read_columns(out)
+    for i in (i for i, x in enumerate(cells["tone_source"]) if x == "person"):
+        assert cells["tone"][i] == _truth(cells["text"][i])
+        assert cells["tags"][i] == _film(cells["text"][i])[0]
+        assert float(cells["score"][i]) == KINDS["regression"](cells["text"][i])
+    assert endings[-1]["done"]
+    tone = endings[-1]["questions"]["tone"]
+    assert tone["command"].startswith(f"skactive label {table} --text text --label l")
+
+    def go_on(post):  # neither names nor kinds nor the goal are asked again
+        state = post("state")
+        assert "start" not in state
+        about = [(x["name"], x["goal"]) for x in state["questions"]]
+        assert about == [("tone", 30), ("tags", 30), ("score", 30)]
+        assert post("state", question="tags")["target"] == "multi-label"
+        assert post("state", question="score")["target"] == "regression"
+        _reply(post, 1)
+
+    assert "tags: 0 given, 5 person" in label(go_on, *options)[1].out
+    assert "tags: 0 given, 6 person" in label(go_on, *options, columns=())[1].out
+    (same,) = table.parent.glob("*.labeled.csv")
+    assert same == out
+
+
+def test_questions_of_the_first_screen_that_are_wrong_can_be_chosen_again(label, table):
+    write_columns(table, read_columns(table) | {"topic": ["law", *[None] * 39]})
+
+    def begin(post):
+        for name, further, message in (
+            ("tone", _question("tone"), "another one for each question"),
+            ("tone", _question("Tone "), "another one for each question"),
+            ("", _question("tone"), "another one for each question"),
+            ("tone", _question("a:b"), "without a colon, got ['tone', 'a:b']"),
+            ("tone", _question("kind", classes={"a": ""}), "for 'kind'"),
+            ("tone", _question("text"), "must be another column than the texts"),
+            ("tone", _question("topic"), "label of column 'topic', which has 'law'"),
+            ("tone", {"name": "kind"}, "missing"),
+        ):
+            reply = post("begin", **_question(name), more=[further])
+            assert reply.status_code == 400, name
+            assert message in reply.json()["error"]
+            assert "start" in post("state")
+        assert not table.with_suffix(".skactive").joinpath("session").exists()
+        state = post("begin", **_question("tone"), more=[_question("kind")])
+        assert [entry["name"] for entry in state["questions"]] == ["tone", "kind"]
+
+    status, shown, _ = label(begin, "--no-adapt", "--max-length", "16")
+    assert status == 0, shown.err
+
+
+@pytest.mark.slow
+def test_a_folder_says_what_was_begun_by_the_command(label, table):
+    depends = ("--only-if", "kind:tone=good")
+    label(lambda post: _reply(post, 3), *QUESTIONS, *depends)
+
+    def look(post):
+        asked = {x["name"]: x["only_if"] for x in post("state")["questions"]}
+        assert asked == {"tone": None, "kind": ["tone", "good"], "score": None}
+        counts = [x["n_labeled"] for x in post("state")["questions"]]
+        assert counts[0] == counts[2] > counts[1]
+
+    status, shown, _ = label(look, *QUESTIONS[-3:], columns=())
+    assert status == 0, shown.err
+    record = table.with_suffix(".skactive") / "project.json"
+    damaged = json.loads(record.read_text("utf-8")) | {"questions": ["tone"]}
+    record.write_text(json.dumps(damaged), "utf-8")
+    status, shown, _ = label(look, *QUESTIONS[-3:])
+    assert status == 1
+    assert "project.json is damaged" in shown.err
+
+
+def test_a_folder_says_what_one_question_was_begun_for(label, capsys, table):
+    def look(post):
+        assert [x["name"] for x in post("state")["classes"]] == ["good", "bad"]
+        _answer(post, _truth, 1)
+
+    status, shown, _ = label(look, columns=())
+    assert status == 1
+    assert "--text: must name a column of texts, got ()" in shown.err
+    label(look, "--label", "tone:good,bad", "--no-adapt")
+    status, shown, _ = label(look, "--no-adapt", columns=())
+    assert "0 given, 2 person" in shown.out
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,14 @@ def test_the_first_screen_has_no_violation(start, view, axe, size, scheme):
     view(*size, scheme)
     start.type("good: worth seeing\nbad\n")
     start.until(lambda: len(start.all(".names li")) == 2)
+    for name, kind in ("tone", ""), ("urgency", "A n"):
+        assert find_violations(start, axe) == []
+        assert _excess(start)[0] <= 0
+        start.move_to("Add a question", lambda: start.press(Keys.TAB))
+        start.press(Keys.ENTER)
+        start.type(f"{name}{Keys.TAB}{kind}")
+    start.all(".start .primary")[0].click()
+    start.until(lambda: "at least two classes for tone" in start.text(".warning"))
     assert find_violations(start, axe) == []
     assert _excess(start)[0] <= 0
 

@@ -9,8 +9,11 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.labeling._server import LabelingServer
+from skactive.labeling._start import StartDesk
+from skactive.project import Project
 from skactive.session import Screens, read_labels
 
+from .._tables._helpers import write_columns
 from ._helpers import TOKEN, Page, find_violations
 
 pytestmark = pytest.mark.slow
@@ -199,3 +202,85 @@ def test_a_question_that_depends_opens_with_the_answer(open_questions):
     assert 0 < len(law) < 9
     assert {*labels(page)["tone"]} == {*law}
     assert {*labels(page)["urgency"]} == {*map(TEXTS.index, texts)}
+
+
+@pytest.fixture
+def first_screen(window, tmp_path, tiny_bert):
+    """The first screen over a table without labels, with a tiny encoder."""
+    write_columns(tmp_path / "t.csv", {"text": TEXTS})
+    options = {"model": tiny_bert, "max_length": 16, "adapt": False}
+    project = Project(tmp_path / "t.csv", "text", "label", **options)
+    with LabelingServer(StartDesk(project), token=TOKEN) as server:
+        page = Page.__new__(Page)
+        page.driver, page.project = window, project
+        window.get(server.url)
+        page.until(lambda: page.text("form"))
+        yield page
+        assert window.get_log("browser") == []
+        if project.begun is not None:
+            project.begun.close()
+
+
+def _add(page):
+    page.move_to("Add a question", lambda: page.press(Keys.TAB))
+    page.press(Keys.ENTER)
+
+
+def test_three_questions_begin_on_the_first_screen(first_screen):
+    page = first_screen
+    page.type(", ".join(WORDS))
+    assert not page.all(".naming input")[0].is_displayed()
+    _add(page)
+    page.type(f"tone{Keys.TAB * 3}bad: not liked{Keys.ENTER}good")
+    _add(page)
+    page.type(f"urgency{Keys.TAB}A n")  # a number has no classes
+    assert not page.all(".further textarea")[1].is_displayed()
+    (name,) = page.all(".naming input")
+    assert name.get_attribute("value") == "label"
+    name.clear()
+    name.send_keys("topic", Keys.ENTER)
+    page.until(lambda: len(page.all(".question")) == 3)
+    assert [x.text.split("\n")[0] for x in page.all(".question")] == [*ASKED]
+    page.desks = page.project.begun.desk.desks
+    answer_text(page)
+    for name, desk in page.desks.items():
+        ((id, label),) = desk.session.labels.items()
+        said = TEXTS[id].split()
+        urgency = float(said[3])
+        assert label == {"topic": said[1], "tone": said[0], "urgency": urgency}[name]
+    about = page.desks["tone"].state()["classes"][0]
+    assert (about["name"], about["description"]) == ("bad", "not liked")
+
+
+def test_what_is_wrong_with_a_question_is_said_at_its_field(first_screen):
+    page = first_screen
+    page.type("law, art")
+    for _ in range(2):
+        _add(page)
+    focused = "return document.activeElement.closest('fieldset').textContent"
+    for typed, message in (
+        ("", "Type a name for question 2."),
+        ("Label", "Type another name for question 2: question 1 is called label, too."),
+        ("a:b", "Type a name without a colon for question 2."),
+        ("tone", "Type at least two classes for tone."),
+    ):
+        field = page.all(".further input")[0]
+        field.clear()
+        field.send_keys(typed, Keys.ENTER)
+        page.until(lambda message=message: page.text(".start .warning") == message)
+        assert "Question 2" in page.driver.execute_script(focused)
+    field = page.all(".further textarea")[0]
+    field.send_keys("good, bad", Keys.CONTROL + Keys.ENTER)
+    page.until(lambda: page.text(".start .warning").endswith("for question 3."))
+    page.move_to("Remove", lambda: page.press(Keys.TAB))
+    page.press(Keys.ENTER)
+    assert page.text(".further legend") == "Question 2"
+    assert page.focus == "Add a question"
+    page.chord(Keys.SHIFT, Keys.TAB)  # to the classes of the last question
+    page.chord(Keys.SHIFT, Keys.TAB)
+    page.press(Keys.ENTER)
+    assert not page.all(".further")
+    page.all(".start .primary")[0].click()
+    page.until(lambda: page.item)
+    assert isinstance(page.project.begun, Project)  # one question, as ever
+    assert page.project.begun.label == "label"

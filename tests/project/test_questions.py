@@ -1,6 +1,8 @@
 """Several questions of each text: one table, a folder and a model for each."""
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -225,3 +227,26 @@ def test_commands_read_the_labels_of_one_question(open_questions, table, capsys)
         == 0
     )
     assert "good" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encodes", [False, True])
+def test_python_may_exit_at_once_after_a_close(table, tiny_bert, encodes):
+    script = f"""if True:
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.naive_bayes import MultinomialNB
+        from sklearn.pipeline import make_pipeline
+        from skactive import ActiveLearner
+        from skactive.project import Questions
+
+        model = make_pipeline(CountVectorizer(), MultinomialNB())
+        learner = ActiveLearner(model, "margin", random_state=0)
+        asked = dict(topic={WORDS!r}, tone=["good", "bad"])
+        options = dict(model={str(tiny_bert)!r}, max_length=64, adapt=False)
+        questions = Questions({str(table)!r}, "text", asked, **options)
+        questions.open(None if {encodes} else learner)
+        questions.close()
+    """
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, stderr=subprocess.PIPE, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -82,6 +82,7 @@ const moveTo = (event, element) => {  // move the focus there, if there is one
 const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 const explain = (error) => (error?.name === "TimeoutError" ? "No reply for 20 seconds: the program is busy." : "No connection.");
 const RETRY = 1000, MANY = 9;
+const KINDS = [["single-label", "One class"], ["multi-label", "Several classes, or none"], ["regression", "A number"]];
 const RENEW = 40000;  // the desk gives the items of a silent page to others
 
 const memory = {  // what this browser remembers; nothing where it may not
@@ -267,6 +268,7 @@ class Labeling {
   setState(state, shows = true, active = state.question) {
     const { question, questions, undo, version } = state;
     if (state.seq < this.states.get(question)?.seq) return;  // an older reply that came later
+    if (question !== undefined) this.states.delete(undefined);  // the first screen
     this.states.set(question, state);
     if (questions) for (const other of this.states.values()) Object.assign(other, { questions, undo, version });
     this.question ??= active;
@@ -1052,14 +1054,47 @@ class Labeling {
     return this.change("add_class", { name, ...about }, `Added the class ${text.trim()}.`);
   }
   get typed() { return parseClasses(this.ui.start.querySelector("textarea").value, this.state.start?.names); }
+  get asked() {  // the questions of the first screen
+    const { ui } = this, further = [...ui.further.children].map((part) => [...part.querySelectorAll("input, select, textarea")]);
+    return [[ui.name, { value: this.kind }, ui.start.querySelector("label > textarea")], ...further].map(([name, { value: kind }, field], i) => {
+      const typed = kind === "regression" ? new Map() : parseClasses(field.value, i ? [] : this.state.start?.names);
+      return { name: name.value.trim(), kind, typed, fields: { name, field } };
+    });
+  }
+  findFault(asked) {  // what a person must change first, or undefined
+    for (const [i, { name, kind, typed, fields }] of asked.entries()) {
+      const fault = (field, words) => { field.focus(); return words; }, same = asked.findIndex((other) => other.name.toLowerCase() === name.toLowerCase());
+      if (!name) return fault(fields.name, `Type a name for question ${i + 1}.`);
+      if (same < i) return fault(fields.name, `Type another name for question ${i + 1}: question ${same + 1} is called ${asked[same].name}, too.`);
+      if (name.includes(":")) return fault(fields.name, `Type a name without a colon for question ${i + 1}.`);
+      if (kind !== "regression" && typed.size < 2) return fault(fields.field, `Type at least two classes for ${name}.`);
+    }
+    return undefined;
+  }
+  addQuestion() {
+    const { ui } = this, name = h("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    const leave = (part) => { part.remove(); ui.start.refresh(); ui.add.focus(); };
+    const onkeydown = (event) => { if (event.key === "Enter" && event.ctrlKey) ui.start.requestSubmit(); };
+    ui.further.append(h("fieldset", { class: "further" }, h("legend"), h("label", {}, "Name", name), h("label", {}, "Kind", h("select", {}, KINDS.map(([value, words]) => h("option", { value }, words)))),
+      h("button", { type: "button", class: "link", onclick: (event) => leave(event.target.parentElement) }, "Remove"), h("label", {}, "Classes, separated by commas or one per line", h("textarea", { rows: "2", spellcheck: "false", onkeydown }))));
+    ui.start.refresh();
+    ui.add.scrollIntoView({ block: "nearest" });
+    name.focus();
+  }
   get kind() { return this.ui.start.querySelector("input[type=radio]:checked")?.value ?? this.state.target; }
   async begin() {  // with at least two classes
     const { typed, kind } = this, known = this.state.classes.map(({ name }) => say(name)), asks = Boolean(this.state.start);
     const names = [...typed.keys()].filter((name) => asks || !known.includes(name)), goal = this.ui.goal.value.trim();
     if (kind !== "regression" && names.length + (asks ? 0 : known.length) < 2) return "Type at least two classes.";
+    const { asked } = this, fault = asks && asked.length > 1 && this.findFault(asked);
+    if (fault) return fault;
     if (asks && !/^[1-9]\d*$/.test(goal)) return "The goal is a number of labels, such as 200.";
-    const words = Object.fromEntries([...typed].map(([name, about]) => [name, about.examples.length ? about : about.description]));
-    if (asks) return this.change("begin", { kind, classes: kind === "regression" ? {} : words, n_labels: Number(goal) }, "Ready. Answer with the keys.");
+    if (asks) {
+      const [first, ...more] = asked.map(({ name, kind: its, typed: words }) => ({ name, kind: its, classes: Object.fromEntries([...words].map(([word, about]) => [word, about.examples.length ? about : about.description])) }));
+      const error = await this.change("begin", { ...first, more, n_labels: Number(goal) }, "Ready. Answer with the keys.");
+      if (!error && more.length) await this.refresh();  // the other questions
+      return error;
+    }
     for (const name of names) {
       const error = await this.add(name, typed.get(name));
       if (error) return error;
@@ -1074,14 +1109,23 @@ class Labeling {
     form.requestSubmit();
   }
   buildStart() {
-    const { ui } = this, kinds = [["single-label", "One class"], ["multi-label", "Several classes, or none"], ["regression", "A number"]];
+    const { ui } = this;
     const show = () => {
       ui.names.replaceChildren(...[...this.typed.keys()].map((name, i) => hue(h("li", { class: "hued", dir: "auto" }, name), i)));
       ui.start.classList.toggle("numbers", this.kind === "regression");
+      ui.naming.hidden = !ui.further.children.length;
+      for (const [i, part] of [...ui.further.children].entries()) {
+        part.querySelector("legend").textContent = `Question ${i + 2}`;
+        part.querySelector("button").setAttribute("aria-label", `Remove question ${i + 2}`);
+      }
     };
     ui.names = h("ul", { class: "names", "aria-label": "Classes so far" });
-    ui.kinds = h("fieldset", { onchange: show }, h("legend", {}, "What is asked about each text?"),
-      kinds.map(([value, words], i) => h("label", {}, h("input", { type: "radio", name: "kind", value, checked: i === 0 }), words)));
+    ui.name = h("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    ui.naming = h("label", { class: "naming", hidden: true }, "Name of question 1", ui.name, h("span", { class: "note" }, "The names are those of the columns in the labeled table."));
+    ui.further = h("div");
+    ui.add = h("button", { type: "button", class: "add", onclick: () => this.addQuestion() }, "Add a question");
+    ui.kinds = h("fieldset", { class: "kinds", onchange: show }, h("legend", {}, "What is asked about each text?"),
+      KINDS.map(([value, words], i) => h("label", {}, h("input", { type: "radio", name: "kind", value, checked: i === 0 }), words)));
     ui.goal = h("input", { type: "text", inputmode: "numeric", value: "200", autocomplete: "off" });
     ui.start = this.form("Which classes? Separate them by commas, or write one per line.", "", () => this.begin(), "Start",
       h("textarea", { rows: "4", spellcheck: "false", oninput: show, onkeydown: (event) => this.onStartKey(event) }));
@@ -1089,7 +1133,7 @@ class Labeling {
     label.append(h("span", { class: "note asked" }, "People and the model read a description: “refund: wants the money back”."));
     ui.goals = h("label", { class: "goal" }, "Labels to reach", ui.goal);
     ui.samples = h("div", { class: "samples" });
-    ui.start.replaceChildren(h("h2", {}, "What do you want to find out?"), ui.samples, ui.kinds, label, ui.names, fails, h("div", { class: "go" }, ui.goals, button));
+    ui.start.replaceChildren(h("h2", {}, "What do you want to find out?"), ui.samples, ui.naming, ui.kinds, label, ui.names, ui.further, ui.add, h("div", { class: "go" }, fails, ui.goals, button));
     ui.start.classList.add("start");
     ui.start.hidden = true;
     ui.start.refresh = show;
@@ -1099,11 +1143,13 @@ class Labeling {
     ui.start.hidden = !this.starting;
     this.root.classList.toggle("starting", this.starting);
     ui.card.hidden = Boolean(start);
+    ui.add.hidden = !start?.name;
     for (const element of [ui.kinds, ui.goals, ui.start.querySelector(".asked")]) element.hidden = !start;
     if (start) {
       for (const input of ui.kinds.querySelectorAll("input")) input.parentElement.hidden = !start.kinds.includes(input.value);
       ui.kinds.querySelector(`[value="${start.kinds[0]}"]`).checked = true;
       ui.goal.value = start.n_labels ?? 200;
+      ui.name.value ||= start.name ?? "";
       ui.samples.replaceChildren(h("p", { class: "note" }, `The first of ${plural(state.n_pool, "text")}:`), ...start.texts.map((text) => h("blockquote", { dir: "auto" }, brief(text))));
       const field = ui.start.querySelector("textarea");
       if (!field.value) field.value = start.names.map((name) => `${name}\n`).join("");
