@@ -46,6 +46,7 @@ from ._utils._pipelines import (
     fresh_estimator,
     has_descriptions,
     needs_classes,
+    of_estimator,
     takes_unlabeled,
     unlabeled_params,
 )
@@ -106,33 +107,14 @@ class DelegationMixin:
         """See the method of `estimator`."""
         return self._delegate("score", X, as_labels(y, count_items(X)), **params)
 
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Classes of `estimator_`."""
-        return self._of_estimator("classes_")
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen in `fit`, if `estimator_` has it."""
-        return self._of_estimator("n_features_in_")
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features seen in `fit`, if `estimator_` has them."""
-        return self._of_estimator("feature_names_in_")
-
-    def _of_estimator(self, attribute):
-        try:
-            return getattr(self.estimator_, attribute)
-        except AttributeError as exc:
-            raise AttributeError(
-                f"{type(self).__name__!r} has no attribute {attribute!r}: "
-                + (
-                    "it is not fitted."
-                    if not self.__sklearn_is_fitted__()
-                    else f"{exc}"
-                )
-            ) from exc
+    classes_ = of_estimator("classes_", "Classes of `estimator_`.")
+    n_features_in_ = of_estimator(
+        "n_features_in_", "Number of features seen in `fit`, if `estimator_` has it."
+    )
+    feature_names_in_ = of_estimator(
+        "feature_names_in_",
+        "Names of the features seen in `fit`, if `estimator_` has them.",
+    )
 
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata to the methods of `estimator`."""

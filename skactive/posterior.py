@@ -221,10 +221,7 @@ def check_can_sample(estimator):
             "RandomForestClassifier, BaggingClassifier around it, or an estimator with "
             "sample_proba(X, n_draws, random_state), such as BertClassifier."
         )
-    if obstacle is not None:
-        raise TypeError(
-            f"'estimator' must be able to draw models, and {name} {obstacle}"
-        )
+    _refuse(name, obstacle)
 
 
 def _find_dropout_obstacle(final):
@@ -508,6 +505,11 @@ def _check_can_sample_numbers(final):
             "RandomForestRegressor, BaggingRegressor around it, or an estimator with "
             "sample_predictions(X, n_draws, random_state), such as BertRegressor."
         )
+    _refuse(name, obstacle)
+
+
+def _refuse(name, obstacle):
+    """Raise a TypeError that names the obstacle to draws, if there is one."""
     if obstacle is not None:
         raise TypeError(
             f"'estimator' must be able to draw models, and {name} {obstacle}"

@@ -123,9 +123,7 @@ def analyze(margin: list[Run], random: list[Run], pool: NDArray[np.float64]) -> 
     assert_type(labels_needed(groups, random, 500, scoring="f1"), LabelsNeeded)
     print(equal_time(groups, [10, 60]), equal_time(margin, phases=["query"]))
     print(welch_t([0.8, 0.9], np.array([0.7, 0.8])).p_value.is_integer())
-    verdict = diagnose(
-        margin, random, features=pool, y=["ham", "spam"], criterion="end"
-    )
+    verdict = diagnose(margin, random, criterion="end")
     assert_type(verdict, Diagnosis)
     return str(verdict)
 
@@ -135,7 +133,7 @@ def draw(runs: dict[str, list[Run]], model: BertClassifier) -> None:
     display = ActiveLearningCurveDisplay.from_runs(runs, reference=0.95, band=None)
     assert_type(display.plot(score_name="accuracy"), ActiveLearningCurveDisplay)
     OverlapDisplay.from_runs(runs, "random", baseline=None)
-    LabelsNeededDisplay.from_runs(runs, "random", 500, log=True).plot(log=False)
+    LabelsNeededDisplay.from_runs(runs, "random", 500).plot()
     LedgerDisplay.from_runs(runs, phases=["fit"], log=True)
     ScoreTimeDisplay.from_runs(runs, phases=["query"]).plot()
     ScoreTimeDisplay.from_history({"all layers": model})

@@ -38,14 +38,19 @@ def delegated(method):
     return available_if(estimator_has(method))(call)
 
 
-def of_estimator(attribute):
+def of_estimator(attribute, doc="See the attribute of `estimator`."):
     """Return a property that is an attribute of the fitted `estimator_`."""
 
     def find(self) -> Any:
-        """See the attribute of `estimator`."""
-        return getattr(self.estimator_, attribute)
+        try:
+            return getattr(self.estimator_, attribute)
+        except AttributeError as exc:
+            fault = exc if hasattr(self, "estimator_") else "it is not fitted."
+            raise AttributeError(
+                f"{type(self).__name__!r} has no attribute {attribute!r}: {fault}"
+            ) from exc
 
-    return property(find)
+    return property(find, doc=doc)
 
 
 def split_estimator(estimator):

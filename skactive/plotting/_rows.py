@@ -75,7 +75,6 @@ class LabelsNeededDisplay:
         self.table = table
 
     @classmethod
-    @validate_params({"log": ["boolean"]})
     def from_runs(
         cls,
         runs: Groups,
@@ -85,7 +84,6 @@ class LabelsNeededDisplay:
         scoring: str | None = None,
         groupby: str | Sequence[str] = "strategy",
         confidence_level: float = 0.95,
-        log: bool = False,
         ax: Any = None,
     ) -> Self:
         """Compute the labels needed and draw them.
@@ -105,7 +103,7 @@ class LabelsNeededDisplay:
             One or several keys of `info` that a list is grouped by.
         confidence_level : float, default=0.95
             Level of the intervals.
-        log, ax
+        ax
             As in :meth:`plot`.
 
         Returns
@@ -125,18 +123,15 @@ class LabelsNeededDisplay:
             groupby=groupby,
             confidence_level=confidence_level,
         )
-        return cls(table=table).plot(ax, log=log)
+        return cls(table=table).plot(ax)
 
-    def plot(self, ax: Any = None, *, log: bool = False) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw a row for each strategy.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             The axes. Defaults to those of a new figure.
-        log : bool, default=False
-            Whether to use a logarithmic axis, on which equal distances are equal
-            ratios.
 
         Returns
         -------
@@ -159,11 +154,7 @@ class LabelsNeededDisplay:
         label_axes(ax, f"labels needed for {score}", "")
         name_rows(ax, table.names, 0.5)
         ax.margins(x=0.08)  # room for the arrows
-        if log:
-            ax.set_xscale("log")
-            _label_ticks(ax)
-        else:
-            ax.set_xlim(left=0)
+        ax.set_xlim(left=0)
         self._add_legend(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -237,15 +228,6 @@ def _draw_arrow(ax, x, row, color):
         textcoords="offset points",
         arrowprops={"arrowstyle": "<|-", "color": color, "linewidth": 1.5},
     )
-
-
-def _label_ticks(ax):
-    """Label the ticks of a logarithmic axis with plain numbers."""
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
-
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter(ScalarFormatter())
-    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 class LedgerDisplay:

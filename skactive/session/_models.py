@@ -196,11 +196,6 @@ class Models:
         return self._trainer.busy
 
     @property
-    def adapting(self):
-        """Whether the encoder learns from labels in a process now."""
-        return self._adapter is not None and self._adapter.busy
-
-    @property
     def pace(self):
         """Seconds for each label in which an encoder learned, None if unknown."""
         return self._adapter and self._adapter.pace

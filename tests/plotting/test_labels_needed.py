@@ -91,18 +91,8 @@ def test_an_upper_bound(runs, ax):
     assert display.texts_[0].get_text() == "≤10 (≤100%)"
 
 
-def test_a_logarithmic_axis_has_plain_numbers(runs):
-    display = LabelsNeededDisplay.from_runs(runs, "random", 30, log=True)
-    display.figure_.draw_without_rendering()
-    assert display.ax_.get_xscale() == "log"
-    texts = {text.get_text() for text in display.ax_.get_xticklabels()}
-    assert "20" in texts
-    assert not any("$" in text for text in texts)
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_texts_lie_within_the_figure(runs, log):
-    display = LabelsNeededDisplay.from_runs(runs, "random", 30, log=log)
+def test_texts_lie_within_the_figure(runs):
+    display = LabelsNeededDisplay.from_runs(runs, "random", 30)
     display.figure_.draw_without_rendering()
     right = max(text.get_window_extent().x1 for text in display.texts_)
     assert right <= display.figure_.bbox.x1

@@ -220,7 +220,7 @@ def test_a_large_pool_is_not_encoded_again(start):
     session.tell(some(30), unasked=True)
     session.ask(1)
     assert wait_for(session, 0).estimator_.weights_ == {"frozen": 1.0}
-    assert not session._core.models.adapting
+    assert not session._core.models._adapter.busy
 
 
 def test_the_encoder_learns_from_a_random_order_of_a_table(start, tiny_bert, tmp_path):
@@ -294,7 +294,7 @@ def test_an_error_of_the_process_is_said_and_the_frozen_part_goes_on(
     session.ask(1)
     wait_for(session, 0)
     models = session._core.models
-    while models.adapting:
+    while models._adapter.busy:
         time.sleep(0.02)
     assert re.search("did not learn .*'lr' parameter", models.encoder_error)
 
@@ -310,7 +310,7 @@ def test_python_exits_at_once_while_an_encoder_learns(tiny_bert, tmp_path):
         session = LabelingSession(learner, TEXTS, folder, refit="background")
         session.tell(some(30), unasked=True)
         session.ask(1)
-        while not session._core.models.adapting:
+        while not session._core.models._adapter.busy:
             time.sleep(0.01)
         print(time.time(), flush=True)
     """

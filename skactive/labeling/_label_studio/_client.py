@@ -1,7 +1,6 @@
 """The REST API of Label Studio over httpx: tokens, retries, and clear errors."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -227,20 +226,13 @@ class Client:
 
     def _describe_dropped(self, project, predictions):
         """Return a text about the predictions that the server does not have."""
-        versions = {p["model_version"] for p in predictions}
-        stored = Counter(
-            (task, version)
-            for version in versions
-            for task, ids in self.list_predictions(project, version).items()
-            for _ in ids
-        )
-        dropped = []
-        for p in predictions:
-            key = p["task"], p["model_version"]
-            if stored[key]:
-                stored[key] -= 1
-            else:
-                dropped.append(p)
+        stored = {
+            version: self.list_predictions(project, version)
+            for version in {p["model_version"] for p in predictions}
+        }
+        dropped = [
+            p for p in predictions if p["task"] not in stored[p["model_version"]]
+        ]
         named = "; ".join(
             f"task {p['task']}, score {p.get('score')}, result {p.get('result')}"
             for p in dropped[:3]
