@@ -3,7 +3,7 @@
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -396,6 +396,26 @@ class ActiveLearner(
         last = getattr(self, "estimator_", None)
         self._train(data, {**self._kept_params, **fit_params}, last, X_unlabeled)
         return self._store(data, forget=last is None)
+
+    @overload
+    def query(
+        self,
+        X: Any,
+        n_queries: int | None = ...,
+        *,
+        candidates: ArrayLike | None = ...,
+        return_scores: Literal[False] = ...,
+    ) -> NDArray[np.intp]: ...
+
+    @overload
+    def query(
+        self,
+        X: Any,
+        n_queries: int | None = ...,
+        *,
+        candidates: ArrayLike | None = ...,
+        return_scores: Literal[True],
+    ) -> tuple[NDArray[np.intp], NDArray]: ...
 
     def query(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +73,12 @@ class TextPool(Sequence):
     def shape(self) -> tuple[int]:
         """Number of texts, in a tuple."""
         return (len(self),)
+
+    @overload
+    def __getitem__(self, key: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, key: Any) -> "Any": ...
 
     def __getitem__(self, key: Any) -> Any:
         """Return one text, or a pool of several."""
