@@ -166,11 +166,11 @@ def test_several_classes_per_text_have_older_answers_too(open_session):
 
 def test_the_line_follows_new_names_and_ends_with_the_class(grown):
     check(grown)
-    grown.rename_class("tech", "science")
+    grown.edit_class("tech", new="science")
     check(grown)
     assert grown.state()["older"]["name"] == "science"
     assert grown.state()["added"] == ["science"]
-    grown.rename_class("science", "sports")  # merged
+    grown.edit_class("science", new="sports")  # merged
     assert grown.state()["older"] is None
     assert grown.state()["added"] == []
 
@@ -181,7 +181,7 @@ def test_a_new_name_keeps_the_lists_whether_they_are_found_before_or_after(grown
     assert older
     assert find(grown, only="doubtful")
     for new, old in (("engineering", "tech"), ("economy", "business")):
-        grown.rename_class(old, new)
+        grown.edit_class(old, new=new)
         wait(grown)
     assert {*find(grown, likely="engineering")} == older
     said = {item["prediction"] for item in grown.check()["items"]}
