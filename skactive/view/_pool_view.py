@@ -609,14 +609,7 @@ class PoolView:
     def _transform(self):
         query = self._query
         front = query.cold_front if query.estimator is None else query.front
-        inputs = map_rows(front.transform, self._items)
-        if (n := num_samples(inputs)) != len(self):
-            raise ValueError(
-                "'X' must hold items that the first steps of the estimator take; of "
-                f"{len(self)} items, they made {n} rows. Of a table "
-                "with texts, pass the column, such as X['text']."
-            )
-        return inputs
+        return map_rows(front.transform, self._items)
 
     @property
     def _input_rows(self):
