@@ -139,7 +139,7 @@ def test_requested_weights_are_those_of_a_fit_without_routing(model):
     assert not np.array_equal(found, unweighted.predict_proba(TEXTS))
 
 
-def test_a_search_over_a_learner_trains_and_scores_with_requested_weights():
+def test_a_search_over_a_learner_trains_with_requested_weights():
     routed = learner(request(words(LogisticRegression())))
     grid = {"estimator__logisticregression__C": [0.1, 10.0]}
     search = GridSearchCV(routed, grid, cv=2, error_score="raise")
@@ -150,8 +150,6 @@ def test_a_search_over_a_learner_trains_and_scores_with_requested_weights():
     found = search.predict_proba(TEXTS)
     assert_array_equal(found, expected.predict_proba(TEXTS))
     assert not np.array_equal(found, expected.fit(TEXTS, Y).predict_proba(TEXTS))
-    expected = weights[search.predict(TEXTS) == Y].sum() / weights.sum()
-    assert search.score(TEXTS, Y, sample_weight=weights) == pytest.approx(expected)
 
 
 @pytest.mark.slow
