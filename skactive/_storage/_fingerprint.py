@@ -274,18 +274,33 @@ def major(version):
     return version.split(".")[0] if isinstance(version, str) else None
 
 
-def warn_of_versions(written, stacklevel=4):
-    """Warn if major versions in `written` differ from the installed ones."""
-    others = [
-        f"{package} {written[package]} (here {here})"
-        for package, here in collect_versions().items()
-        if written.get(package) and here and major(written[package]) != major(here)
-    ]
+def _read_version(version):
+    """Return major and minor number of a version, an empty list for none."""
+    return [int(number) for number in re.findall(r"\d+", str(version))[:2]]
+
+
+def warn_of_versions(written, stacklevel=4, of_estimators=False):
+    """Warn if major versions in `written` differ from the installed ones.
+
+    With `of_estimators`, also if the minor version of scikit-learn differs, or that of
+    skactive or skops is newer.
+    """
+    others, newer = [], []
+    for package, here in collect_versions().items():
+        then, now = _read_version(written.get(package)), _read_version(here)
+        is_close = package == "scikit-learn" or (
+            package in ("skactive", "skops") and then > now
+        )
+        n = 2 if of_estimators and is_close else 1
+        if then and now and then[:n] != now[:n]:
+            others.append(f"{package} {written[package]} (here {here})")
+            newer += [package] if then > now else []
     if others:
+        remedy = f" Upgrade {', '.join(newer)}: older versions may fail on it."
         warnings.warn(
             f"the folder was saved with {', '.join(others)}: what is loaded may "
             "behave differently. Compare predictions, or install the versions that "
-            "it was saved with.",
+            f"it was saved with.{remedy if newer else ''}",
             UserWarning,
             stacklevel=stacklevel,
         )

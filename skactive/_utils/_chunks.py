@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from ._containers import BlockRows, is_dask
+from ._sklearn import num_samples
 
 LARGE = 2**26  # arrays of at least this many bytes are not copied
 HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
@@ -243,10 +244,18 @@ def _float_type(dtype):
 def map_rows(function, X):
     """Return `function(X)`; for a dask array, a dask array of it, block by block.
 
-    The array is computed at once if the result is not numbers (r, k) for r rows.
+    The array is computed at once if the result is not numbers (r, k) for r rows. Raise
+    a ValueError for another number of rows than that of `X`.
     """
     if not is_dask(X):
-        return function(X)
+        rows = function(X)
+        if (n := num_samples(rows)) != num_samples(X):
+            raise ValueError(
+                "'X' must hold items that the first steps of the estimator take; of "
+                f"{num_samples(X)} items, they made {n} rows. Of a table with texts, "
+                "pass the column, such as X['text']."
+            )
+        return rows
     first = function(np.asarray(X[:1]))
     if not isinstance(first, np.ndarray) or first.ndim != 2:
         return function(np.asarray(X))

@@ -220,7 +220,8 @@ def load(
     -----
     UserWarning
         If the folder was written with another major version of a package that it
-        depends on, or on a device that this machine lacks.
+        depends on, another minor version of scikit-learn, a newer minor version of
+        skactive or skops, or on a device that this machine lacks.
 
     See Also
     --------

@@ -13,6 +13,7 @@ from importlib import import_module
 
 import numpy as np
 from sklearn import config_context
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import Bunch
 
 from .._storage._fingerprint import major
@@ -306,7 +307,9 @@ def _decode_by_skops(node, where, reader):
         check_size(node["file"], path, n_bytes)
         unknown = _find_unknown(skops, path, reader.trusted)
         trusted = sorted(_PLAIN | reader.trusted)
-        value = None if unknown else skops.load(path, trusted=trusted)
+        with warnings.catch_warnings():  # load has compared the versions
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            value = None if unknown else skops.load(path, trusted=trusted)
     except LoadError:
         raise
     except Exception as exc:  # a damaged file may raise anything
@@ -326,10 +329,20 @@ def _decode_by_skops(node, where, reader):
             f"{node['file']!r} must hold a {node['class']}, and holds a "
             f"{type(value).__qualname__}. Save again."
         )
+    _complete(value)
     if parts := [reader.decode(part, where) for part in node.get("parts", ())]:
         marks = [x for x in _walk(value) if type(x) is Bunch and TAG in x]
         value = copy.deepcopy(value, {id(mark): parts[mark[TAG]] for mark in marks})
     return _set_requests(value, node.get("requests"))
+
+
+def _complete(estimator):
+    """Set parameters that another version of scikit-learn lacked to their defaults."""
+    for part in _walk(estimator):
+        for name in getattr(type(part), "_get_param_names", list)():
+            default = inspect.signature(type(part)).parameters[name].default
+            if not hasattr(part, name) and default is not inspect.Parameter.empty:
+                setattr(part, name, default)
 
 
 def _count_unpacked(file):

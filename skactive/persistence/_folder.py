@@ -319,5 +319,5 @@ def open_folder(folder):
             f"which {'is a file' if root.exists() else 'does not exist'}."
         )
     files, versions = check_folder(root)
-    warn_of_versions(versions)
+    warn_of_versions(versions, of_estimators=True)
     return root, files

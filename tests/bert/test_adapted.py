@@ -17,13 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import InputTags, get_tags
-from sklearn.utils.estimator_checks import (
-    check_estimator,
-    check_estimator_cloneable,
-    check_mixin_order,
-)
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import get_tags
 
 import skactive
 import skactive.bert._adapted
@@ -606,52 +600,11 @@ def test_text_checks(tiny_bert):
     assert len(check_text_estimator(adapted(tiny_bert))) == 29
 
 
-def test_what_scikit_learn_itself_can_check():
-    check_estimator_cloneable("AdaptedFeatures", AdaptedFeatures())
-    check_mixin_order("AdaptedFeatures", AdaptedFeatures())
+def test_tags():
     tags = get_tags(AdaptedFeatures())
     assert tags.requires_fit
     assert tags.target_tags.required
     assert tags.input_tags.string
-
-
-class OfNumbers(AdaptedFeatures):
-    """Reads rows of numbers as texts, so that scikit-learn can check it."""
-
-    def fit(self, X, y, sample_weight=None):
-        X, y = validate_data(self, X, y)
-        return super().fit(self._write(X), y, sample_weight)
-
-    def transform(self, X):
-        check_is_fitted(self)
-        return super().transform(self._write(validate_data(self, X, reset=False)))
-
-    @staticmethod
-    def _write(X):
-        return [" ".join(f"{value:.2f}" for value in row[:8]) for row in X]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags = InputTags()
-        return tags
-
-
-# Equal texts count once, and what comes first is what is learned from.
-REPEATS = {"check_sample_weight_equivalence_on_dense_data": "repeats are no weights"}
-
-
-@slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("refit", [None, 8, "doubling"])
-def test_scikit_learn_checks(tiny_bert, refit):
-    features = OfNumbers(tiny_bert, refit=refit, **QUICK | {"n_steps": 2})
-    expected = {} if refit == "doubling" else REPEATS  # it has less than 25 rows
-    results = check_estimator(features, expected_failed_checks=expected, on_skip=None)
-    assert len(results) > 50
-    failed = {
-        r["check_name"] for r in results if r["status"] not in {"passed", "skipped"}
-    }
-    assert failed == expected.keys()
 
 
 @pytest.mark.parametrize("refit", [None, 32, "doubling"])

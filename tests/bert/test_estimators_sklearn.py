@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator_cloneable, check_mixin_order
 
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 
@@ -56,12 +55,6 @@ def test_text_checks(tiny_bert, label):
 def test_another_text_estimator_fails_the_checks():
     with pytest.raises(AssertionError, match="fails check_tags_are_honest: its input"):
         check_text_estimator(TfidfVectorizer())
-
-
-@pytest.mark.parametrize("cls", [BertFeatures, BertClassifier, BertRegressor])
-def test_what_scikit_learn_itself_can_check(cls):
-    check_estimator_cloneable(cls.__name__, cls())
-    check_mixin_order(cls.__name__, cls())
 
 
 def test_tags():

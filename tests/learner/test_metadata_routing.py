@@ -139,6 +139,19 @@ def test_requested_weights_are_those_of_a_fit_without_routing(model):
     assert not np.array_equal(found, unweighted.predict_proba(TEXTS))
 
 
+def test_a_search_over_a_learner_trains_with_requested_weights():
+    routed = learner(request(words(LogisticRegression())))
+    grid = {"estimator__logisticregression__C": [0.1, 10.0]}
+    search = GridSearchCV(routed, grid, cv=2, error_score="raise")
+    weights = np.where(np.arange(24) % 3, 0.01, 5.0)
+    search.fit(TEXTS, Y, sample_weight=weights)
+    expected = clone(routed).set_params(**search.best_params_)
+    expected.fit(TEXTS, Y, sample_weight=weights)
+    found = search.predict_proba(TEXTS)
+    assert_array_equal(found, expected.predict_proba(TEXTS))
+    assert not np.array_equal(found, expected.fit(TEXTS, Y).predict_proba(TEXTS))
+
+
 @pytest.mark.slow
 @every_model
 def test_searches_route_requested_weights_and_texts_without_labels(model):

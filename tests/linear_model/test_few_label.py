@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skactive import ActiveLearner
 from skactive._utils._linear import gradient_factors
@@ -29,27 +28,6 @@ def data_of(X, y, weight=None):
     classes, codes = np.unique(y, return_inverse=True)
     weight = np.ones(len(X)) if weight is None else weight
     return module._Data(X, codes, weight, classes)
-
-
-def expected_failures(estimator):
-    if isinstance(estimator, FewLabelClassifier):
-        return {
-            "check_sample_weight_equivalence_on_dense_data": (
-                "a repeated row may be in two folds of the cross-validation"
-            )
-        }
-    return {}
-
-
-@pytest.mark.long
-@parametrize_with_checks(
-    [PrototypeClassifier(), FewLabelClassifier(random_state=0)],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check):
-    if check.keywords.get("X_dtype") == "float32":
-        pytest.skip("predicts float32: the log of a probability rounded to 1 is 0")
-    check(estimator)
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -2,52 +2,18 @@
 
 import pickle
 import warnings
-from unittest import SkipTest
 
 import numpy as np
 import pytest
-import sklearn
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.fixes import parse_version
 
 from skactive.linear_model import SequentialLogisticRegression
 from skactive.linear_model._logistic import PenalizedLogLoss
 
 from ._helpers import error, exact, make
-
-ESTIMATORS = [
-    SequentialLogisticRegression(),
-    SequentialLogisticRegression(warm_start=True),
-]
-
-
-@pytest.mark.long
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_checks(estimator, check):
-    try:
-        check(estimator)
-    except SkipTest:
-        # It needs SCIPY_ARRAY_API=1 in the environment before scipy is imported.
-        assert check.func.__name__ == "check_array_api_input"
-        raise
-
-
-# The number of scikit-learn 1.9. A change means that the tags of the estimator or the
-# checks of scikit-learn have changed.
-@pytest.mark.skipif(
-    parse_version(sklearn.__version__) < parse_version("1.9"),
-    reason="the number is that of scikit-learn 1.9",
-)
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
-def test_the_number_of_checks(estimator):
-    marks = test_scikit_learn_checks.pytestmark
-    (mark,) = (mark for mark in marks if mark.name == "parametrize")
-    checked = [repr(getattr(param, "values", param)[0]) for param in mark.args[1]]
-    assert checked.count(repr(estimator)) == 65
 
 
 @pytest.mark.long

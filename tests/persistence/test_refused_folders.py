@@ -1,11 +1,14 @@
 """Folders that were changed, or hold what they should not, are not loaded."""
 
+import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import skactive
@@ -285,6 +288,66 @@ def test_another_major_version_warns(saved):
     _rewrite(saved, "manifest.json", change)
     with pytest.warns(UserWarning, match=r"saved with numpy 1.26.4 \(here "):
         load(saved)
+
+
+@pytest.mark.parametrize(
+    ("package", "here", "then", "advice"),
+    [
+        ("scikit-learn", "1.7.2", "1.9.1", "Upgrade scikit-learn"),
+        ("scikit-learn", "1.9.1", "1.7.2", "was saved with.$"),
+        ("skactive", "0.2.0", "0.3.0", "Upgrade skactive"),
+        ("skops", "0.15.0", "0.16", "Upgrade skops"),
+    ],
+)
+def test_another_minor_version_warns(saved, monkeypatch, package, here, then, advice):
+    monkeypatch.setattr(versions, "collect_versions", lambda: {package: here})
+    change = {"versions": {package: then}}
+    _rewrite(saved, "manifest.json", lambda manifest: manifest | change)
+    message = rf"saved with {package} {then} \(here {here}\): .*{advice}"
+    with pytest.warns(UserWarning, match=message):
+        load(saved)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("package", "here", "then"),
+    [
+        ("scikit-learn", "1.9.1", "1.9.2"),
+        ("skactive", "0.3.0", "0.2.0"),
+        ("skops", "0.16.0", "0.15.0"),
+        ("numpy", "2.1.0", "2.3.0"),
+    ],
+)
+def test_versions_that_load_alike_raise_no_warning(
+    saved, monkeypatch, package, here, then
+):
+    monkeypatch.setattr(versions, "collect_versions", lambda: {package: here})
+    change = {"versions": {package: then}}
+    _rewrite(saved, "manifest.json", lambda manifest: manifest | change)
+    load(saved)
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.InconsistentVersionWarning")
+def test_a_parameter_that_the_other_scikit_learn_lacked_is_the_default(
+    tmp_path,
+):
+    model = LogisticRegression().fit([[0.0], [1.0]], ["a", "b"])
+    expected = model.predict_proba([[0.3]])
+    folder = Path(save(model, tmp_path / "saved"))
+    file = folder / "sklearn" / "estimator.skops"
+    with zipfile.ZipFile(file) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    schema = json.loads(parts["schema.json"])
+    state = schema["content"]["content"]
+    del state["l1_ratio"]
+    state["_sklearn_version"]["content"] = json.dumps("1.7.1")
+    with zipfile.ZipFile(file, "w") as new:
+        for name, content in (parts | {"schema.json": json.dumps(schema)}).items():
+            new.writestr(name, content)
+    _reseal(folder, "sklearn/estimator.skops")
+    loaded = load(folder)
+    assert loaded.l1_ratio == LogisticRegression().l1_ratio
+    assert np.array_equal(loaded.predict_proba([[0.3]]), expected)
 
 
 @pytest.mark.filterwarnings("error")

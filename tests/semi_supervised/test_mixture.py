@@ -14,7 +14,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skactive._math._calibration import deal_in_order, mixture_weights
 from skactive._math._scores import tune_thresholds
@@ -244,20 +243,6 @@ def test_parameters_of_parts():
     model = MixtureClassifier(PARTS).set_params(line__C=3, near=DummyClassifier())
     assert model.get_params()["line__C"] == 3
     assert type(model.parts[1][1]) is DummyClassifier
-
-
-@parametrize_with_checks(
-    [MixtureClassifier([("a", LogisticRegression()), ("b", LogisticRegression(C=10))])],
-    expected_failed_checks=lambda estimator: dict.fromkeys(
-        [
-            "check_sample_weight_equivalence_on_dense_data",
-            "check_sample_weight_equivalence_on_sparse_data",
-        ],
-        "copies of a row are in several folds",
-    ),
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_parts_that_return_a_list_of_probabilities():

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from skactive import (
@@ -62,22 +61,6 @@ class Spy(ClassifierMixin, BaseEstimator):
 def spy():
     Spy.seen.clear()
     return Spy()
-
-
-COUNTED = "the temperature counts held-out labels, whatever their weights are"
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@parametrize_with_checks(
-    [SelfTraining(LogisticRegression(), random_state=0)],
-    expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": COUNTED,
-        "check_sample_weight_equivalence_on_sparse_data": COUNTED,
-    },
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_pseudo_labels_are_the_most_confident_of_each_class(spy):
