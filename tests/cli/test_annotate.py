@@ -264,7 +264,7 @@ def test_a_limit_sends_nothing(server, capsys, option):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(os.name != "posix", reason="permissions")
+@pytest.mark.posix
 def test_the_results_are_no_more_readable_than_the_table(server, capsys):
     os.chmod("news.csv", 0o600)
     assert run(capsys, server)[0] == 0
