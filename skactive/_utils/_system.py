@@ -52,8 +52,7 @@ def reserve(file, n_bytes, folder):
     """Reserve the space of a file in a folder; an OSError if the disk lacks it."""
     if SYSTEM != "win32" and hasattr(os, "posix_fallocate"):  # nor has macOS it
         return os.posix_fallocate(file.fileno(), 0, n_bytes)
-    missing = n_bytes - os.fstat(file.fileno()).st_size
-    if missing > shutil.disk_usage(folder).free:
+    if n_bytes - os.fstat(file.fileno()).st_size > shutil.disk_usage(folder).free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return file.truncate(n_bytes)
 
@@ -95,12 +94,10 @@ def private_mode():
 
 # Names ------------------------------------------------------------------------------
 
-_DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\.|$)", re.IGNORECASE)
-
 
 def allow_everywhere(name):
     """Return a name that is no device of Windows."""
-    return f"_{name}" if _DEVICES.match(name) else name
+    return re.sub(r"(?i)^(con|prn|aux|nul|(com|lpt)\d)(?=\.|$)", r"_\1", name)
 
 
 def to_form(name):

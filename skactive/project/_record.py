@@ -213,7 +213,8 @@ def write_output(folder, kind, path, write, mode):
     path = Path(path)
     name = os.path.join(os.path.realpath(path.parent), path.name)
     with suppress(ValueError):  # on another drive
-        name = Path(os.path.relpath(name, os.path.realpath(folder))).as_posix()
+        name = os.path.relpath(name, os.path.realpath(folder))
+    name = to_form(Path(name).as_posix())
     digest, kept = write_own(path, write, wrote.get(name), mode)
     if record:
         with suppress(OSError):  # the next time, this file is kept
