@@ -58,7 +58,7 @@ def reserve(file, n_bytes, folder):
 
 
 def release_pages(mapped, start, stop):
-    """Let bytes of a mapped file leave the memory; they are read again when used."""
+    """Release the memory of bytes of a mapped file; they are read again when used."""
     if SYSTEM != "win32" and hasattr(mmap, "MADV_DONTNEED"):
         start -= start % mmap.PAGESIZE
         mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
@@ -78,7 +78,7 @@ def find_permissions(path):
 
 
 def limit_permissions(path, mode):
-    """Take the permissions from a file or folder that `mode` lacks."""
+    """Remove the permissions of a file or folder that `mode` lacks."""
     if SYSTEM != "win32" and (granted := os.stat(path).st_mode) & 0o777 & ~mode:
         with suppress(PermissionError):  # a disk without permissions
             os.chmod(path, granted & mode)
@@ -178,7 +178,7 @@ def _nice(thread):
 
 
 def claim_port(listener):
-    """Let a socket follow a killed one at once, and share its port with no other."""
+    """Set a socket up to follow a killed one at once, and to share its port with none."""
     name = "SO_EXCLUSIVEADDRUSE" if SYSTEM == "win32" else "SO_REUSEADDR"
     if hasattr(socket, name):
         listener.setsockopt(socket.SOL_SOCKET, getattr(socket, name), 1)
