@@ -50,7 +50,7 @@ def can_open_folders():
 
 def reserve(file, n_bytes, folder):
     """Reserve the space of a file in a folder; an OSError if the disk lacks it."""
-    if SYSTEM != "win32" and hasattr(os, "posix_fallocate"):  # nor has macOS it
+    if SYSTEM != "win32" and hasattr(os, "posix_fallocate"):  # macOS lacks it
         return os.posix_fallocate(file.fileno(), 0, n_bytes)
     if n_bytes - os.fstat(file.fileno()).st_size > shutil.disk_usage(folder).free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -73,8 +73,8 @@ def find_permissions(path):
         return 0o777
     status = os.stat(path)
     # A new file may be of another group than this one.
-    is_ours = status.st_gid == os.getegid() or status.st_mode & 0o004
-    return status.st_mode if is_ours else status.st_mode & ~0o060
+    same_readers = status.st_gid == os.getegid() or status.st_mode & 0o004
+    return status.st_mode if same_readers else status.st_mode & ~0o060
 
 
 def limit_permissions(path, mode):
@@ -117,7 +117,7 @@ def find_named(path):
 
 
 @contextmanager
-def note_signals() -> Iterator[list[int]]:
+def note_signals():
     """Yield a list that gets the signals that interrupt the block, such as Ctrl-C.
 
     They interrupt it as before. Only the main thread gets signals.
@@ -178,7 +178,7 @@ def _nice(thread):
 
 
 def claim_port(listener):
-    """Set a socket up to follow a killed one at once, and to share its port with none."""
+    """Have a socket follow a killed one at once, and share its port with no other."""
     name = "SO_EXCLUSIVEADDRUSE" if SYSTEM == "win32" else "SO_REUSEADDR"
     if hasattr(socket, name):
         listener.setsockopt(socket.SOL_SOCKET, getattr(socket, name), 1)
