@@ -18,6 +18,16 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
 # there. It reads this when it is imported.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+# The second implementation of `skactive._utils._system`, here and in what tests start.
+LIKE_WINDOWS = Path(__file__).with_name("like_windows")
+sys.path.append(str(LIKE_WINDOWS))
+from like_windows import force  # noqa: E402
+
+if os.environ.get("SKACTIVE_TEST_SYSTEM") == "win32":
+    force()
+    _paths = [str(LIKE_WINDOWS), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
+
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
@@ -57,6 +67,10 @@ def pytest_collection_modifyitems(config, items):
         (dropped if names & hidden else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
+    if "win32" in (sys.platform, os.environ.get("SKACTIVE_TEST_SYSTEM")):
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip("Windows lacks or refuses this"))
 
 
 # Without the extra `bert`, what needs it is skipped and counted: files that import it,
@@ -188,6 +202,14 @@ def save_encoder(folder, kind="Bert", **overrides):
 def tiny_bert(tmp_path_factory):
     """Folder of a tiny BERT: 3 random layers of width 16, 64 positions of text."""
     return save_encoder(tmp_path_factory.mktemp("tiny_bert"))
+
+
+@pytest.fixture
+def like_windows(monkeypatch):
+    """Force the second implementation of `skactive._utils._system` in a test."""
+    if sys.platform != "linux":
+        pytest.skip("reads /proc")
+    force(monkeypatch.setattr, monkeypatch.delattr)
 
 
 def absent(what):

@@ -21,6 +21,8 @@ try:
 except ImportError:  # where an export predicts, nothing needs a lock
     FileLock = None  # type: ignore[misc,assignment]
 
+from .._utils._system import BINARY, can_open_folders, replace
+
 BLOCK_ROWS = 8192  # that are read, written or predicted at a time
 BLOCK_BYTES = 2**23
 _open = os.open
@@ -28,11 +30,9 @@ _write = os.write
 _fsync = os.fsync
 _ftruncate = os.ftruncate
 _close = os.close
-_replace = os.replace
+_replace = replace
 _unlink = os.unlink
 _mkdir = os.mkdir
-
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would turn each newline into two bytes
 
 
 def write_atomic(path, data, sync_names=True, mode=0o666):
@@ -46,7 +46,7 @@ def write_atomic(path, data, sync_names=True, mode=0o666):
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        handle = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+        handle = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode)
         try:
             write_all(handle, data)
             _fsync(handle)
@@ -66,9 +66,9 @@ def write_atomic(path, data, sync_names=True, mode=0o666):
 def make_folder(path):
     """Create a folder and its parents; on return, they are on the disk."""
     path = os.path.realpath(path)
-    if os.path.isdir(path):
-        return
     parent = os.path.dirname(path)
+    if os.path.isdir(path) or parent == path:  # of a drive that is missing
+        return
     make_folder(parent)
     with suppress(FileExistsError):
         _mkdir(path)
@@ -95,8 +95,8 @@ def write_all(handle, data):
 
 
 def sync_folder(folder):
-    """Write the names in a folder to the disk; only POSIX can open folders."""
-    if os.name != "posix":
+    """Write the names in a folder to the disk, where folders can be opened."""
+    if not can_open_folders():
         return
     handle = _open(folder, os.O_RDONLY)
     try:
@@ -129,7 +129,7 @@ class LineWriter:
         self._path = os.path.realpath(path)
         self._checksums = checksums
         new = not os.path.exists(self._path)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY
         self._handle = _open(self._path, flags, 0o666)
         # The file is closed when the writer is garbage collected.
         self._let_go = weakref.finalize(self, _close_handle, self._handle)
@@ -289,6 +289,7 @@ def _to_line(record, checksum=False):
 
 def _from_line(line):
     """Return the record of a line without its newline, or raise a ValueError."""
+    line = line.removesuffix(b"\r")  # of an editor, or of a copy made on Windows
     checksum = _CHECKSUM.fullmatch(line[-_CHECKSUM_LENGTH:])
     if checksum:
         content = line[:-_CHECKSUM_LENGTH] + b"}"

@@ -1,7 +1,6 @@
 """Arrays in files, mapped into memory."""
 
 import mmap
-import os
 import shutil
 import tempfile
 import tokenize
@@ -11,6 +10,7 @@ import zlib
 import numpy as np
 
 from .._utils._chunks import chunk_size, chunks
+from .._utils._system import reserve
 
 
 class NoRoomError(Exception):
@@ -30,10 +30,7 @@ def map_file(n_rows, width, dtype=np.float32):
             raise OSError("it would take more than half of the free space")
         with tempfile.TemporaryFile(prefix="skactive-") as file:
             # Reserved now: a sparse file on a full disk would kill the process later.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, n_bytes)
-            else:
-                file.truncate(n_bytes)
+            reserve(file, n_bytes, folder)
             # Not np.memmap: joblib would send a worker its name, and it has none.
             mapping = mmap.mmap(file.fileno(), n_bytes)
     except OSError as exc:

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from .._utils._sealed import hash_file
+from .._utils._system import find_permissions, limit_permissions, private_mode, replace
 from . import _files
 from ._files import Lock, LockedError, sync_folder
 
@@ -29,9 +30,7 @@ def write_own(path, write, known_digest=None, mode=0o666):
         with stage(path, f"the writing of {str(path)!r}") as folder:
             staged = folder / path.name
             write(staged)
-            if (granted := os.stat(staged).st_mode) & 0o777 & ~mode:
-                with suppress(PermissionError):  # a disk without permissions
-                    os.chmod(staged, granted & mode)
+            limit_permissions(staged, mode)
             with open(staged, "rb+") as stream:
                 _files._fsync(stream.fileno())
             digest, kept_path = hash_file(staged), None
@@ -67,7 +66,7 @@ def set_aside(path):
     for n in count(1):
         new_path = path.with_name(f"{path.stem}.{n}{path.suffix}")
         if not os.path.lexists(new_path):
-            os.rename(path, new_path)
+            replace(path, new_path)
             return new_path
 
 
@@ -79,12 +78,7 @@ def find_mode(path):
     for name in paths:
         if name is not path and not os.path.exists(name):
             continue  # a link to nothing
-        status = os.stat(name)
-        mode &= status.st_mode
-        # A new file may be of another group than this one.
-        is_ours = not hasattr(os, "getegid") or status.st_gid == os.getegid()
-        if not is_ours and not status.st_mode & 0o004:
-            mode &= ~0o060
+        mode &= find_permissions(name)
     return mode | 0o600
 
 
@@ -97,8 +91,7 @@ def make_private_folder(path, mode, own):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(0o700 if is_private else 0o777, exist_ok=True)
     if is_private and (own in os.listdir(path) or not os.listdir(path)):
-        with suppress(PermissionError):
-            path.chmod(0o700)
+        limit_permissions(path, 0o700)
 
 
 def _is_known(path, digests):
@@ -117,7 +110,7 @@ def stage(path, what, restore=lambda folder: None):
     folder = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     lock = None
     try:
-        folder.mkdir(0o700)
+        folder.mkdir(private_mode())
         if _files.FileLock is not None:
             lock = Lock(folder / "lock", what)
         yield folder

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from .._utils._system import release_pages
 from ._files import BLOCK_BYTES, BLOCK_ROWS, LineWriter, read_lines, write_all
 from ._fingerprint import hash_utf8
 from ._hash_index import find_repeated
@@ -31,7 +32,7 @@ class TextFile:
         self._n_touched = 0  # bytes that may be resident
         if owned:
             folder = os.path.dirname(self.path)
-            weakref.finalize(self, _remove_folder, folder, os.getpid())
+            weakref.finalize(self, _remove_folder, folder, os.getpid(), vars(self))
 
     def open(self):
         """Map both files now, so that they may be replaced; return this object.
@@ -195,8 +196,7 @@ class TextFile:
         self._n_touched += block.nbytes
         if self._n_touched > _MAX_RESIDENT:
             self._n_touched = 0
-            if hasattr(mmap, "MADV_DONTNEED"):  # the pages are read again when used
-                self._map.madvise(mmap.MADV_DONTNEED)
+            release_pages(self._map, 0, len(self._map))
         return block
 
     @cached_property
@@ -370,6 +370,7 @@ def as_array(rows):
     return rows
 
 
-def _remove_folder(folder, pid):
+def _remove_folder(folder, pid, opened):
     if os.getpid() == pid:  # not in a fork of the process that made it
+        opened.clear()  # Windows keeps mapped files
         shutil.rmtree(folder, ignore_errors=True)

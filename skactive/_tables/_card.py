@@ -33,7 +33,7 @@ def write_card(path, title, parts):
         columns = zip(("part", "name", "value"), zip(*rows, strict=True), strict=True)
         write_table(path, {name: list(cells) for name, cells in columns})
     else:
-        path.write_text(dump_card(title, parts), "utf-8", "replace")
+        path.write_bytes(dump_card(title, parts).encode("utf-8", "replace"))
 
 
 def name_level(confidence_level):

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from ._containers import BlockRows, is_dask
 from ._sklearn import num_samples
+from ._system import release_pages
 
 LARGE = 2**26  # arrays of at least this many bytes are not copied
 HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
@@ -102,9 +103,8 @@ def _find_map(X):
     """Return the mapped file that an array is read from, and its address, or None."""
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap) and isinstance(X._mmap, mmap.mmap):
-            can_release = X.mode == "r" and hasattr(mmap, "MADV_DONTNEED")
             address = np.frombuffer(X._mmap, np.uint8).ctypes.data
-            return (X._mmap, address) if can_release else None
+            return (X._mmap, address) if X.mode == "r" else None
         X = X.base
     return None
 
@@ -186,8 +186,7 @@ class LazyRows:
             start = origin + int(first) * X.strides[0]
             stop = origin + int(last) * X.strides[0]
         if start < stop:
-            start -= start % mmap.PAGESIZE
-            mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
+            release_pages(mapped, start, stop)
 
     def __array__(self, dtype=None, copy=None):
         return self[:].astype(dtype or self.dtype, copy=bool(copy))

@@ -2,15 +2,12 @@
 
 import atexit
 import ctypes
-import os
-import signal
-import sys
 import threading
 import time
 import zlib
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from itertools import islice
@@ -19,6 +16,8 @@ from numbers import Integral
 import numpy as np
 import sklearn
 from threadpoolctl import ThreadpoolController
+
+from ._system import has_low_priority, lower_priority
 
 # torch has one generator for all threads: whoever seeds it has it alone until the end.
 generator_lock = threading.RLock()
@@ -133,17 +132,6 @@ def one_blas_thread(condition=True):
         _GATE.leave()
 
 
-def lower_priority(by=10):
-    """Lower the priority of this thread and of those that it will start, on Linux.
-
-    People wait for other threads. `by` is at most 19.
-    """
-    if sys.platform == "linux":  # elsewhere, this is not a matter of one thread
-        with suppress(OSError):
-            thread = os.PRIO_PROCESS, threading.get_native_id()
-            os.setpriority(*thread, max(by, os.getpriority(*thread)))
-
-
 def start_in_background(work):
     """Start a thread of low priority with the configuration of scikit-learn.
 
@@ -170,30 +158,6 @@ def start_in_background(work):
     atexit.register(stop)
     thread.start()
     return thread
-
-
-@contextmanager
-def note_signals():
-    """Yield a list that gets the signals that interrupt the block, such as Ctrl-C.
-
-    They interrupt it as before. Only the main thread gets signals.
-    """
-    came, before = [], {}
-
-    def handle(number, frame):
-        came.append(number)
-        return before[number](number, frame)
-
-    is_main = threading.current_thread() is threading.main_thread()
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
-            if callable(handler := signal.getsignal(number)):
-                before[number] = handler
-                signal.signal(number, handle)
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def start_daemon(function, *args, **kwargs):
@@ -269,19 +233,15 @@ def pause_background():
     processor or for the interpreter lock, which such a thread uses.
     """
     now = time.monotonic()
-    if sys.platform == "linux" and now > _Pause.until + _PAUSE:
+    if now > _Pause.until + _PAUSE:
         _Pause.until = now + _PAUSE
 
 
 def give_way():
     """Wait for the end of a pause, if the priority of this thread is low."""
     left = _Pause.until - time.monotonic()
-    if left > 0 and _nice(0) > _nice(os.getpid()):
+    if left > 0 and has_low_priority():
         time.sleep(left)
-
-
-def _nice(thread):
-    return os.getpriority(os.PRIO_PROCESS, thread)
 
 
 def synchronized(method):

@@ -9,7 +9,8 @@ import json
 import os
 import sys
 
-from .._utils._repeatable import lower_priority, start_daemon
+from .._utils._repeatable import start_daemon
+from .._utils._system import lower_priority
 from ._adapted import AdaptedFeatures
 from ._points import is_kept
 

@@ -11,7 +11,8 @@ from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from skorch.helper import predefined_split
 
 from .._utils._format import progress_bar
-from .._utils._repeatable import in_torch_threads, keep_torch_threads, note_signals
+from .._utils._repeatable import in_torch_threads, keep_torch_threads
+from .._utils._system import note_signals
 
 
 class Targets(torch.utils.data.Dataset):

@@ -3,14 +3,14 @@
 import logging
 import re
 import shlex
-import signal
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from .._utils._system import interrupt_at_sigterm
 from ._parser import UsageError, make_parser, say
 
 _REPORTED = (UsageError, ValueError, TypeError, OSError, ImportError, RuntimeError)
@@ -162,20 +162,6 @@ class _WarningPrinter:
         if (kind := re.sub(r"[0-9]+", "", line)) not in self._printed:
             self._printed.add(kind)
             say(f"skactive: warning: {line}")
-
-
-@contextmanager
-def interrupt_at_sigterm() -> Iterator[None]:
-    """Raise KeyboardInterrupt at SIGTERM, as Ctrl-C does."""
-    try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # another thread than the main one gets no signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,10 @@
 that is killed loses at most the blocks that it was encoding.
 """
 
-import errno
 import hashlib
 import io
 import json
 import os
-import shutil
 import time
 import warnings
 import zlib
@@ -35,6 +33,7 @@ from .._utils._chunks import chunk_size
 from .._utils._containers import as_texts
 from .._utils._format import progress_bar
 from .._utils._sklearn import Interval, StrOptions
+from .._utils._system import replace, reserve, sync_data
 
 _FORMAT = 1
 MANIFEST, KEYS = "manifest.json", "keys.npy"
@@ -308,7 +307,7 @@ class _Writer:
             blocks = sorted(self.finished)
             checksums = [self.finished[block] for block in blocks]
             journal.write({"blocks": blocks, "crc32": checksums})
-        os.replace(path, self.folder / JOURNAL)
+        replace(path, self.folder / JOURNAL)
 
     def _warn(self, reason):
         warnings.warn(
@@ -332,7 +331,7 @@ class _Writer:
         if os.fstat(self._rows.fileno()).st_size > n_bytes:
             self._rows.truncate(n_bytes)
         try:
-            _allocate(self._rows, n_bytes)
+            reserve(self._rows, n_bytes, self.folder)
         except OSError as exc:
             if is_new:
                 self._rows.close()
@@ -429,7 +428,7 @@ class _Writer:
         """Record the blocks that were written, after they are on the disk."""
         start = time.monotonic()
         if self._pending:
-            getattr(os, "fdatasync", os.fsync)(self._rows.fileno())
+            sync_data(self._rows.fileno())
             blocks, checksums = zip(*self._pending, strict=True)
             self._journal.write({"blocks": list(blocks), "crc32": list(checksums)})
             self._pending = []
@@ -444,14 +443,3 @@ class _Writer:
     def _write_at(self, offset, content):
         self._rows.seek(offset)
         write_all(self._rows.fileno(), memoryview(content).cast("B"))
-
-
-def _allocate(file, n_bytes):
-    """Reserve the space of a file; raise an OSError if the disk lacks it."""
-    missing = n_bytes - os.fstat(file.fileno()).st_size
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, n_bytes)
-        return
-    if missing > shutil.disk_usage(os.path.dirname(file.name)).free:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    file.truncate(n_bytes)

@@ -158,7 +158,7 @@ def save(
         node = writer.encode(estimator, "")
         writer.write_json(OBJECT_FILE, {"object": node, "models": writer.models})
         card = make_card(estimator, facts or {}, target.name)
-        (temporary / CARD).write_text(card, encoding="utf-8", errors="replace")
+        (temporary / CARD).write_bytes(card.encode("utf-8", "replace"))
     return os.fspath(target)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from .._utils._lazy import need_bert
+from .._utils._system import replace
 from ._folder import OBJECT_FILE, LoadError, quote
 
 _TRAINED = "_trained"
@@ -69,7 +70,7 @@ def write_table(features, writer):
     if (writer.folder / name).exists():  # of another step
         shutil.rmtree(draft)
     else:
-        draft.rename(writer.folder / name)
+        replace(draft, writer.folder / name)
     return name
 
 
@@ -150,7 +151,7 @@ def _write_pretrained(opened, argument, writer, files, contents):
     name = f"pretrained/{copied.digest[:12]}-{copied.tokenizer_digest[:8]}"
     if files:
         name += f"-{hashlib.sha256(contents.encode()).hexdigest()[:8]}"
-    draft.rename(writer.folder / name)
+    replace(draft, writer.folder / name)
     return name
 
 

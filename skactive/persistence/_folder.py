@@ -23,6 +23,7 @@ from .._utils._sealed import (
     list_files,
     read_manifest,
 )
+from .._utils._system import allow_everywhere, replace
 
 OBJECT_FILE = "object.json"
 MOST_BYTES, _MOST_TIMES = 10**8, 100  # of what a file is unpacked to
@@ -70,7 +71,7 @@ class Writer:
     def new_file(self, kind, where, suffix):
         """Return relative name and path of a new file, named after its place."""
         stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", where).strip(".") or "estimator"
-        stem = stem[-80:]
+        stem = allow_everywhere(stem[-80:])
         name, n = f"{kind}/{stem}{suffix}", 1
         while name.lower() in self._taken:
             n += 1
@@ -228,8 +229,8 @@ def new_folder(folder, overwrite):
         if overwrite and target.exists():
             _check_target(target, overwrite)  # it may have changed since
             _keep_card(target, new)
-            os.rename(target, temporary / _OLD)
-        os.rename(new, target)
+            replace(target, temporary / _OLD)
+        replace(new, target)
         sync_folder(target.parent)
 
 
@@ -243,7 +244,7 @@ def _keep_card(old, new):
 def _restore(temporary, target):
     """Put the target back that a save ended between its two renames left."""
     if (temporary / _OLD).exists() and not target.exists():
-        os.rename(temporary / _OLD, target)
+        replace(temporary / _OLD, target)
 
 
 def _check_target(target, overwrite):
@@ -293,7 +294,7 @@ def _seal(folder):
     }
     if (folder / CARD).exists():
         manifest["card"] = hash_file(folder / CARD)
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    (folder / MANIFEST).write_bytes(json.dumps(manifest, indent=1).encode())
     for directory, _, names in os.walk(folder):
         for name in names:
             with open(Path(directory, name), "rb+") as stream:

@@ -124,14 +124,14 @@ def export_onnx(
     config["numbers"] = graph.numbers
     with new_folder(folder, overwrite=False) as (target, new):
         for tokenizer, name in files.items():
-            (new / name).write_text(tokenizer, encoding="utf-8")
-        (new / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+            (new / name).write_bytes(tokenizer.encode())
+        (new / "config.json").write_bytes(json.dumps(config, indent=1).encode())
         _write_graph(graph, new / "model.onnx")
         if quantize is not None:
             _quantize(new / "model.onnx")
         facts = {} if quantize is None else {"Quantized": quantize}
         card = make_card(model, facts, target.name, load="skactive.runtime.load")
-        (new / CARD).write_text(card, encoding="utf-8", errors="replace")
+        (new / CARD).write_bytes(card.encode("utf-8", "replace"))
     return os.fspath(target)
 
 

@@ -17,6 +17,7 @@ from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
 from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
+from .._utils._system import to_form
 from ..annotators import ColumnAnnotator
 from ..session import Desk, read_manifest
 from ._card import describe_project
@@ -523,7 +524,7 @@ class Project(ProjectSettings):
         name, stem = self.folder_.name.removesuffix(".skactive"), self.file_.stem
         places = [self.folder_.parent, plain_folder(self.file_).parent]
         is_ours = len(set(map(os.path.realpath, places))) == 1
-        is_ours &= self.folder_.name.startswith(f"{stem}.")
+        is_ours &= to_form(self.folder_.name).startswith(to_form(f"{stem}."))
         is_ours &= self.folder_.name.endswith(".skactive")
         name = name if is_ours else f"{stem}.{name}"
         return self.file_.with_name(f"{name}.labeled{self.table.suffix}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .._storage._files import write_atomic
 from .._storage._outputs import find_mode, make_private_folder, write_own
+from .._utils._system import find_named, to_form
 
 RECORD = "project.json"
 LABELED, PREDICTED = "labeled", "predicted"  # what `label` and `predict` wrote
@@ -47,7 +48,7 @@ def _choose(path, about):
     if not _is_begun(plain):
         return plain
     record = _read_begun(plain, about)
-    if record["file"] != path.name:
+    if not _is_of(record, path):
         raise ValueError(
             f"{show(plain)} belongs to {record['file']}. For {path.name}, add "
             f"folder=NEW; or folder={shlex.quote(show(plain))}, if it has the "
@@ -60,17 +61,29 @@ def _choose(path, about):
     )
     for n in count(1):
         number = f"-{n}" if n > 1 else ""
-        other = plain.with_name(f"{path.stem}.{name}{number}.skactive")
+        other = find_named(plain.with_name(f"{path.stem}.{name}{number}.skactive"))
         if not _is_begun(other):
             return other
         record = _read_begun(other, about)
-        if record["file"] == path.name and _same(record["label"], labels):
+        if _is_of(record, path) and _same(record["label"], labels):
             return other
 
 
 def plain_folder(path):
-    """Return the absolute folder of the first project of a table."""
-    return path.with_suffix(".skactive").expanduser().absolute()
+    """Return the absolute folder of the first project of a table.
+
+    A copy made on another system may have given it another case or Unicode form.
+    """
+    plain = path.with_suffix(".skactive").expanduser().absolute()
+    other = find_named(plain)
+    return other if other == plain or _is_of(read_record(other), path) else plain
+
+
+def _is_of(record, path):
+    """Whether a record is of a table, whose name may have another form now."""
+    other = path.parent / record.get("file", "?")
+    is_other = other.exists() and path.exists() and not other.samefile(path)
+    return to_form(other.name) == to_form(path.name) and not is_other
 
 
 def make_folder(folder, path):
@@ -220,6 +233,7 @@ def write_output(folder, kind, path, write, mode):
     name = os.path.join(os.path.realpath(path.parent), path.name)
     with suppress(ValueError):  # on another drive
         name = os.path.relpath(name, os.path.realpath(folder))
+    name = to_form(Path(name).as_posix())
     digest, kept = write_own(path, write, wrote.get(name), mode)
     if record:
         with suppress(OSError):  # the next time, this file is kept

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import json
 import logging
-import os
 import re
 import socket
 import threading
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from .._utils._checks import check_count
+from .._utils._system import claim_port
 
 try:
     import uvicorn
@@ -121,8 +121,7 @@ def bind(port, host=LOCALHOST):
     # Where TCP is named, asyncio sets TCP_NODELAY. Else the body of a reply, which is
     # written after its headers, may wait 40 ms for the browser to acknowledge these.
     listener = _Listener(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # a new server may follow a killed one at once
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    claim_port(listener)
     try:
         listener.bind((host, port or 0))
         listener.listen()

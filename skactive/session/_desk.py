@@ -10,8 +10,9 @@ from typing import Any
 from .._utils._containers import take_row
 from .._utils._labels import as_class, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
-from .._utils._repeatable import find_stop, lower_priority, synchronized
+from .._utils._repeatable import find_stop, synchronized
 from .._utils._sklearn import check_count
+from .._utils._system import lower_priority
 from ._arguments import SHOWN, checked
 from ._codebook import describe_classes, predict_shown, record_given
 from ._coders import describe_answer, find_disputed, find_visible, say_agreement

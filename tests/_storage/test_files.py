@@ -39,7 +39,7 @@ def test_folders_that_cannot_be_synced_are_no_error(tmp_path, monkeypatch):
     assert (tmp_path / "a" / "b" / "x").read_bytes() == b"new"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+@pytest.mark.posix
 def test_a_private_file_is_private_from_its_first_byte(tmp_path, monkeypatch):
     modes, real = [], os.write
 

@@ -109,6 +109,7 @@ def test_a_full_disk_does_not_prevent_locking(kind, tmp_path, monkeypatch):
     lock.release()
 
 
+@pytest.mark.posix
 def test_a_replaced_lock_file_is_noticed(tmp_path):
     lock = Lock(tmp_path / "lock", "the thing")
     lock.check()

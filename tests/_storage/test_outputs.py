@@ -77,7 +77,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.posix
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
 def test_the_permissions_are_at_most_those_of_another_file(tmp_path, mode):
     (tmp_path / "t.csv").write_bytes(b"a")

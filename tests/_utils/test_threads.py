@@ -12,9 +12,9 @@ from skactive._utils import _repeatable
 from skactive._utils._repeatable import (
     _PAUSE,
     give_way,
-    lower_priority,
     pause_background,
 )
+from skactive._utils._system import lower_priority
 from skactive.linear_model import _logistic
 from skactive.linear_model._logistic import bfgs, l_bfgs
 

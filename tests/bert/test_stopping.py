@@ -13,9 +13,9 @@ from skorch.history import History as NetHistory
 from torch import nn
 
 from skactive._utils._repeatable import start_daemon
+from skactive._utils._system import interrupt_at_sigterm
 from skactive.bert import BertRegressor
 from skactive.bert._training import History
-from skactive.cli._main import interrupt_at_sigterm
 
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X

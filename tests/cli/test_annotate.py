@@ -237,6 +237,7 @@ def test_a_failure_keeps_the_answers_and_says_so(server, capsys):
     assert all(KEY.encode() not in path.read_bytes() for path in files)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_says_that_the_command_goes_on(server, capsys):
     # A process that a shell starts in the background ignores the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -264,7 +265,7 @@ def test_a_limit_sends_nothing(server, capsys, option):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(os.name != "posix", reason="permissions")
+@pytest.mark.posix
 def test_the_results_are_no_more_readable_than_the_table(server, capsys):
     os.chmod("news.csv", 0o600)
     assert run(capsys, server)[0] == 0

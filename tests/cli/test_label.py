@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
 import warnings
 from urllib.request import urlopen
@@ -445,6 +446,7 @@ def test_sigterm_writes_the_table(label, table):
     assert out["label_source"].count("model") == N_ROWS - N_GIVEN - 4
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_sigterm_to_the_page_writes_the_table(table, tiny_bert, monkeypatch, capsys):
     pytest.importorskip("uvicorn")
 

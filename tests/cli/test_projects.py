@@ -263,7 +263,7 @@ def test_columns_of_the_table_survive_the_predictions(model, tmp_path):
     assert out["skactive_prediction"] == ["happy", "sad"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.posix
 def test_predictions_are_no_more_readable_than_the_table(model, tmp_path):
     (tmp_path / "new.csv").chmod(0o600)
     assert _predict(model, "new.csv") == 0
@@ -290,7 +290,7 @@ def test_a_damaged_description_of_a_model_is_named(model, capsys, content):
     assert "model.json' must be what `skactive label` wrote about the model" in error
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.posix
 def test_files_of_a_large_table_are_no_more_readable_than_it(tiny_bert, tmp_path):
     table = tmp_path / "large.csv"
     write_columns(table, {"text": TEXTS[:4]})

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from skactive._utils._system import interrupt_at_sigterm
 from skactive.cli import main
-from skactive.cli._main import interrupt_at_sigterm
 
 
 def test_sigterm_interrupts_a_command(monkeypatch, capsys):

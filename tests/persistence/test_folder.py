@@ -42,7 +42,7 @@ def test_overwriting_replaces_all_of_it(saved):
 
 def test_all_of_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     synced, missing = set(), []
-    fsync, rename = os.fsync, os.rename
+    fsync, rename = os.fsync, os.replace
 
     def spy_fsync(handle):
         synced.add(os.fstat(handle).st_ino)
@@ -55,7 +55,7 @@ def test_all_of_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", spy_fsync)
     monkeypatch.setattr("skactive._storage._files._fsync", spy_fsync)
-    monkeypatch.setattr(os, "rename", spy_rename)
+    monkeypatch.setattr(os, "replace", spy_rename)
     save(_learner(), tmp_path / "saved")
     assert missing == [[]]
     assert tmp_path.stat().st_ino in synced
@@ -88,7 +88,7 @@ def test_a_failed_save_leaves_the_earlier_one(saved):
 
 
 def test_a_failed_replacement_puts_the_earlier_one_back(saved, monkeypatch):
-    rename, calls = os.rename, []
+    rename, calls = os.replace, []
 
     def fail_once(*args):
         calls.append(args)
@@ -96,7 +96,7 @@ def test_a_failed_replacement_puts_the_earlier_one_back(saved, monkeypatch):
             raise OSError("disk gone")
         rename(*args)
 
-    monkeypatch.setattr(os, "rename", fail_once)
+    monkeypatch.setattr(os, "replace", fail_once)
     with pytest.raises(OSError, match="disk gone"):
         save(_learner(), saved, overwrite=True)
     assert load(saved).n_rounds_ == 0
@@ -110,7 +110,7 @@ from sklearn.pipeline import make_pipeline
 import skactive
 from skactive.persistence import _folder as folder
 
-rename, renames = os.rename, []
+rename, renames = os.replace, []
 
 def rename_once(*args):
     renames.append(args)
@@ -122,7 +122,7 @@ def run_killed(step, save):
     pid = os.fork()
     if pid == 0:
         if step == "rename":
-            os.rename = rename_once
+            os.replace = rename_once
         else:
             setattr(folder, step, lambda *args: os._exit(9))
         save()

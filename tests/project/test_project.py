@@ -242,7 +242,7 @@ def test_an_output_that_a_person_changed_is_kept(begin, tmp_path):
     assert len(list(tmp_path.glob("t.labeled*"))) == 4
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.posix
 @pytest.mark.parametrize(("mode", "folder"), [(0o600, 0o700), (0o644, 0o755)])
 def test_nothing_is_more_readable_than_the_table(begin, table, tmp_path, mode, folder):
     mask = os.umask(0o022)
@@ -262,7 +262,7 @@ def test_nothing_is_more_readable_than_the_table(begin, table, tmp_path, mode, f
 def test_the_record_of_a_project(begin, tmp_path):
     begin(label="topics", separator="|")
     record = json.loads((tmp_path / "t.skactive" / RECORD).read_bytes())
-    assert list(record.pop("labeled")) == [os.path.join("..", "t.labeled.csv")]
+    assert list(record.pop("labeled")) == ["../t.labeled.csv"]
     assert record == {
         "file": "t.csv",
         "text": ["text"],
