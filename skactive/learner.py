@@ -8,7 +8,6 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
@@ -16,9 +15,9 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._utils._bases import BaseEstimator, MetaEstimatorMixin, available_if, fit_context
 from ._utils._containers import (
     as_container,
     concatenate,
@@ -58,7 +57,6 @@ from ._utils._sklearn import (
     QuickParamsMixin,
     check_bool,
     explain_unreadable,
-    fit_context,
 )
 from .registry import PointwiseStrategy, find_requirements, resolve
 from .view import PoolView

@@ -10,9 +10,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from ._bases import available_if
 from ._repeatable import round_seed, start_in_background
 from ._sklearn import naming
 

@@ -1,4 +1,4 @@
-"""The only file that imports private parts of scikit-learn; checks of arguments."""
+"""Private functions of scikit-learn; checks of arguments."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -20,19 +19,17 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as _StrOptions
-from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data as _validate_data
 
+from . import _bases
 from ._checks import check_bool, check_count, check_option, check_path
 
 __all__ = [
-    "BaseComposition",
     "HasMethods",
     "Interval",
     "IsPredictor",
-    "LinearClassifierMixin",  # noqa: F822
     "QuickParamsMixin",
     "RealNotInt",
     "StrOptions",
@@ -41,7 +38,6 @@ __all__ = [
     "check_option",
     "check_path",
     "check_sample_weight",
-    "fit_context",
     "is_linear_classifier",
     "num_samples",
     "safe_indexing",
@@ -201,15 +197,7 @@ class IsPredictor(HasMethods):
 
 def is_linear_classifier(estimator):
     """Whether an estimator uses scikit-learn's linear decision function."""
-    return isinstance(estimator, __getattr__("LinearClassifierMixin"))
-
-
-def __getattr__(name):
-    if name == "LinearClassifierMixin":  # slow to import, so when it is asked for
-        from sklearn.linear_model._base import LinearClassifierMixin
-
-        return LinearClassifierMixin
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return isinstance(estimator, _bases.LinearClassifierMixin)
 
 
 @contextmanager

@@ -9,12 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._module import choose_layers
@@ -24,6 +19,12 @@ from .._encoders._shards import cache_folder
 from .._encoders._store import FeatureStore, find_store, open_store
 from .._encoders._tokens import cut_parts
 from .._storage._fingerprint import digest_text
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    fit_context,
+)
 from .._utils._containers import as_texts
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, check_classes
@@ -35,7 +36,6 @@ from .._utils._sklearn import (
     StrOptions,
     check_count,
     check_sample_weight,
-    fit_context,
     tag_text_transformer,
 )
 from ..features import BertFeatures

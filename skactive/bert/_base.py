@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
 from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._module import choose_device
 from .._encoders._pretrained import open_checkpoint
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from .._utils._containers import as_texts
 from .._utils._repeatable import base_seed, fork_torch
 from .._utils._sklearn import (
@@ -169,6 +169,9 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     .. [3] J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of
        deep bidirectional transformers for language understanding. NAACL.
     """
+
+    history_: list[dict[str, Any]]
+    layer_changes_: dict[str, NDArray]
 
     _parameter_constraints = {
         "model": [str, os.PathLike],

@@ -9,23 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._surprisal import SurprisalMixin
 from .._math._scores import tune_thresholds
+from .._utils._bases import ClassifierMixin, RegressorMixin, available_if, fit_context
 from .._utils._containers import as_texts
 from .._utils._labels import as_labels, check_classes
 from .._utils._lazy import need_bert
-from .._utils._sklearn import (
-    Interval,
-    StrOptions,
-    check_count,
-    check_sample_weight,
-    fit_context,
-)
+from .._utils._sklearn import Interval, StrOptions, check_count, check_sample_weight
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Objective
 
@@ -130,6 +123,10 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
     >>> model.predict(["snow tonight", "the match ended in a draw"]).tolist()
     ['weather', 'sport']
     """
+
+    classes_: NDArray
+    thresholds_: NDArray
+    multi_label_: bool
 
     _parameter_constraints = {
         **BertEstimator._parameter_constraints,
@@ -697,6 +694,8 @@ class BertRegressor(RegressorMixin, BertEstimator):
     >>> model.predict(["excellent", "terrible"]).round().tolist()
     [5.0, 1.0]
     """
+
+    _scale: tuple[float, float]
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -7,22 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
 
 from .._encoders._shards import cache_folder
 from .._encoders._store import FeatureStore, open_store
 from .._encoders._surprisal import SurprisalMixin
 from .._encoders._tokens import make_reader
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    fit_context,
+)
 from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._lazy import need_bert
 from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
-    fit_context,
     tag_text_transformer,
     validate_params,
 )

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import (
+
+from .._storage._mapped import allocate
+from .._utils._bases import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    fit_context,
 )
-
-from .._storage._mapped import allocate
 from .._utils._chunks import LARGE
 from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._format import progress_bar
 from .._utils._sklearn import (
     Interval,
     StrOptions,
-    fit_context,
     tag_text_transformer,
     validate_params,
 )

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.multiclass import type_of_target
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import assign_folds, calibrate, shrink_temperature
 from .._math._scores import tune_thresholds
+from .._utils._bases import BaseEstimator, fit_context
 from .._utils._containers import take_rows
 from .._utils._format import brief
 from .._utils._labels import check_classes, check_one_label
@@ -26,7 +27,6 @@ from .._utils._sklearn import (
     POSITIVE,
     Interval,
     check_sample_weight,
-    fit_context,
     naming,
     num_samples,
     validate_data,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from .._math._scores import top_n
+from .._utils._bases import BaseEstimator
 from .._utils._labels import SINGLE_LABEL, TARGETS, find_target
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import QuickParamsMixin

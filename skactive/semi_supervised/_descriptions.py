@@ -7,11 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import brentq
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import assign_folds
+from .._utils._bases import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    fit_context,
+)
 from .._utils._containers import (
     as_texts,
     concatenate,
@@ -35,7 +41,6 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     check_sample_weight,
-    fit_context,
     naming,
 )
 from ..linear_model import (

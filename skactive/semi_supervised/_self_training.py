@@ -6,13 +6,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._math._calibration import assign_folds, calibrate, shrink_temperature
+from .._utils._bases import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    available_if,
+    fit_context,
+)
 from .._utils._containers import (
     concatenate,
     count_items,
@@ -41,7 +47,6 @@ from .._utils._sklearn import (
     HasMethods,
     StrOptions,
     check_sample_weight,
-    fit_context,
     naming,
 )
 from ..linear_model import FewLabelClassifier

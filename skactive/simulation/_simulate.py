@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._storage._fingerprint import to_text
+from .._utils._bases import BaseEstimator, MetaEstimatorMixin, fit_context
 from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels
@@ -22,7 +23,6 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     check_count,
-    fit_context,
     validate_params,
 )
 from ..learner import ActiveLearner, DelegationMixin

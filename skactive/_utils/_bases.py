@@ -1,0 +1,37 @@
+"""Base classes and decorators of scikit-learn, with types for type checkers."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sklearn.base import _fit_context
+from sklearn.utils.metaestimators import available_if as _available_if
+
+MYPY = False  # True for mypy, to which the classes of scikit-learn have no types
+if MYPY:
+    from ._base_stubs import *
+else:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        MetaEstimatorMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+    from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
+
+    if TYPE_CHECKING:
+        from sklearn.linear_model._base import LinearClassifierMixin
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+available_if: Callable[[Any], Callable[[_Method], _Method]] = _available_if
+fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
+
+
+def __getattr__(name):
+    if name == "LinearClassifierMixin":  # slow to import, so when it is asked for
+        from sklearn.linear_model._base import LinearClassifierMixin
+
+        return LinearClassifierMixin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
