@@ -1,5 +1,8 @@
 """ActiveLearner: a meta-estimator that chooses the items to label next."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
@@ -58,10 +61,12 @@ from ._utils._sklearn import (
     check_bool,
     explain_unreadable,
 )
-from .registry import PointwiseStrategy, find_requirements, resolve
+from .registry import PointwiseStrategy, Strategy, find_requirements, resolve
 from .view import PoolView
 
 __all__ = ["ActiveLearner"]
+
+StrategyLike = str | Strategy | Callable[[PoolView], Any]
 
 
 _DELEGATED = (
@@ -265,10 +270,10 @@ class ActiveLearner(
     def __init__(
         self,
         estimator: Any,
-        strategy: Any = "uherding",
+        strategy: StrategyLike = "uherding",
         *,
         batch_size: int = 10,
-        cold_start: Any = None,
+        cold_start: StrategyLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -440,7 +445,7 @@ class ActiveLearner(
         *,
         candidates: ArrayLike | None = None,
         return_scores: bool = False,
-    ) -> Any:
+    ) -> NDArray[np.intp] | tuple[NDArray[np.intp], NDArray]:
         """Choose items to label next.
 
         A query changes nothing that a prediction depends on. The same query returns the

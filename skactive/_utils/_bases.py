@@ -1,7 +1,7 @@
 """Base classes and decorators of scikit-learn, with types for type checkers."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if as _available_if
@@ -10,18 +10,8 @@ MYPY = False  # True for mypy, to which the classes of scikit-learn have no type
 if MYPY:
     from ._base_stubs import *
 else:
-    from sklearn.base import (
-        BaseEstimator,
-        ClassifierMixin,
-        ClassNamePrefixFeaturesOutMixin,
-        MetaEstimatorMixin,
-        RegressorMixin,
-        TransformerMixin,
-    )
+    from sklearn.base import *
     from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
-
-    if TYPE_CHECKING:
-        from sklearn.linear_model._base import LinearClassifierMixin
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,8 +145,8 @@ def diagnose(
     *,
     scoring: str | None = None,
     features: Any = None,
-    y: ArrayLike | None = None,
-    criterion: str = "curve",
+    y: "ArrayLike | None" = None,
+    criterion: Literal["curve", "end"] = "curve",
     worthwhile: float = 0.005,
     confidence_level: float = 0.95,
     n_resamples: int = 9999,

@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._module import choose_device
+from .._encoders._options import MCDropout, Pooling, Precision, Schedule
 from .._encoders._pretrained import open_checkpoint
 from .._utils._bases import (
     BaseEstimator,
@@ -221,21 +222,21 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self,
         model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        head: str | type = "linear",
+        head: Literal["linear", "mlp", "cnn"] | type = "linear",
         head_params: dict | None = None,
-        pooling: str = "mean",
+        pooling: Pooling = "mean",
         layers: int | Sequence[int] = -1,
-        freeze: int | str = 0,
+        freeze: int | Literal["all"] = 0,
         dropout: float = 0.1,
-        mc_dropout: str | None = "head",
+        mc_dropout: MCDropout | None = "head",
         n_draws: int = 50,
         max_length: int = 128,
-        max_epochs: int | str = "auto",
+        max_epochs: int | Literal["auto"] = "auto",
         batch_size: int = 8,
-        lr: float | str = "auto",
+        lr: float | Literal["auto"] = "auto",
         head_lr: float | None = 1e-3,
         weight_decay: float = 0.0,
-        schedule: str | None = "linear",
+        schedule: Schedule | None = "linear",
         power: float = 1.0,
         warmup: float = 0.1,
         max_grad_norm: float | None = 1.0,
@@ -247,12 +248,12 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         cache_frozen: bool = True,
         layers_attr: str | None = None,
         device: str = "auto",
-        precision: str = "auto",
+        precision: Precision = "auto",
         callbacks: Sequence | None = None,
         net_params: dict | None = None,
         revision: str | None = None,
         random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool | str = "auto",
+        verbose: int | Literal["auto"] = "auto",
     ):
         self.model = model
         self.head = head

@@ -16,6 +16,7 @@ import warnings
 import zlib
 from numbers import Integral
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -160,6 +161,7 @@ def _read_journal(path):
     return done, is_damaged
 
 
+FloatType = Literal["float16", "float32"]
 # The parameters of `transform_to`.
 FOLDER_PARAMS = {
     "folder": [str, os.PathLike],

@@ -1,9 +1,11 @@
 """Logistic regression for loops that retrain after every few labels."""
 
+from __future__ import annotations
+
 import warnings
 from collections import deque
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -444,7 +446,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
-        class_weight: dict | str | None = None,
+        class_weight: dict | Literal["balanced"] | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,

@@ -78,7 +78,7 @@ class LabelsNeededDisplay:
     @validate_params({"log": ["boolean"]})
     def from_runs(
         cls,
-        runs: Groups,
+        runs: "Groups",
         baseline: str | Runs,
         at: float,
         *,
@@ -292,7 +292,7 @@ class LedgerDisplay:
     @validate_params({"log": ["boolean"]})
     def from_runs(
         cls,
-        runs: Groups,
+        runs: "Groups",
         *,
         groupby: str | Sequence[str] = "strategy",
         phases: Sequence[str] | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .._utils._format import brief
 from .._utils._labels import key_of, list_classes
@@ -200,10 +200,15 @@ class Questions:
         """The project of the first question, whose folder has the features."""
         return next(iter(self.projects.values()))
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _SHARED:
-            raise AttributeError(f"'Questions' object has no attribute {name!r}")
-        return getattr(self.first, name)
+    if TYPE_CHECKING:
+        file_: Any
+        file = folder_ = output = features = desk = coders = tell = make_folder = file_  # noqa: F821
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _SHARED:
+                raise AttributeError(f"'Questions' object has no attribute {name!r}")
+            return getattr(self.first, name)
 
     def open(self, learner: Any = None) -> Self:
         """Open the sessions and the desks.

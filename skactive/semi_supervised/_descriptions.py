@@ -1,7 +1,7 @@
 """A classifier that learns from descriptions of the classes as well."""
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,7 +184,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: Any,
         descriptions: Any,
         *,
-        weight: float | str = "auto",
+        weight: float | Literal["auto"] = "auto",
         machine_texts: dict[Any, Any] | None = None,
         adapt: bool = False,
         n_splits: int = 5,
@@ -202,8 +202,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: "ArrayLike",
+        sample_weight: "ArrayLike | None" = None,
         X_unlabeled: Any = None,
     ) -> Self:
         """Train on labels and descriptions.

@@ -156,8 +156,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: "ArrayLike",
+        sample_weight: "ArrayLike | None" = None,
         X_unlabeled: Any = None,
         n_labeled: int | None = None,
     ) -> Self:

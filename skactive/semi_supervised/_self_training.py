@@ -1,7 +1,9 @@
 """SelfTraining: pseudo-labels of unlabeled data, used where they help."""
 
+from __future__ import annotations
+
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -193,7 +195,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sample_size: int = 2000,
         cv: Any = 3,
         max_folds: int | None = None,
-        compare: str = "all",
+        compare: Literal["all", "teacher"] = "all",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator

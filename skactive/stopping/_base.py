@@ -283,7 +283,7 @@ def _snake_case(kind):
 def as_callback(
     rule: Any,
     X: Any = None,
-    y: ArrayLike | None = None,
+    y: "ArrayLike | None" = None,
     *,
     scoring: str | Callable | None = None,
 ) -> Any:

@@ -5,7 +5,7 @@ replaces them.
 """
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -444,7 +444,7 @@ class SEALS(_Composite):
         self,
         strategy: Any = "skactive:margin",
         n_neighbors: int = 100,
-        search: str = "auto",
+        search: Literal["auto", "exact", "faiss"] = "auto",
     ) -> None:
         self.strategy = strategy
         self.n_neighbors = n_neighbors
