@@ -13,10 +13,17 @@ else:
     from sklearn.base import *
     from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-available_if: Callable[[Any], Callable[[_Method], _Method]] = _available_if
-fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
+
+def available_if(check: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """Return the decorator of this name."""
+    return _available_if(check)
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """Return the decorator of this name."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def __getattr__(name):

@@ -20,6 +20,8 @@ import numpy as np
 import sklearn
 from threadpoolctl import ThreadpoolController
 
+from ._bases import Method
+
 # torch has one generator for all threads: whoever seeds it has it alone until the end.
 generator_lock = threading.RLock()
 
@@ -284,7 +286,7 @@ def _nice(thread):
     return os.getpriority(os.PRIO_PROCESS, thread)
 
 
-def synchronized(method):
+def synchronized(method: Method) -> Method:
     """Decorate a method to hold `self._lock` while it runs."""
 
     @wraps(method)
@@ -292,7 +294,7 @@ def synchronized(method):
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 # torch -------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from functools import cache, wraps
 from inspect import signature
 from numbers import Integral, Real
 from traceback import walk_tb
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -24,6 +24,7 @@ from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data as _validate_data
 
 from . import _bases
+from ._bases import Method
 from ._checks import check_bool, check_count, check_option, check_path
 
 __all__ = [
@@ -44,14 +45,12 @@ __all__ = [
     "validate_params",
 ]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
 
 def validate_params(
     parameter_constraints: dict[str, Any],
     *,
     prefer_skip_nested_validation: bool = False,
-) -> Callable[[_Function], _Function]:
+) -> Callable[[Method], Method]:
     """Return a decorator that checks the arguments of a public function.
 
     The `validate_params` of scikit-learn also rewrites the errors of estimators that
@@ -59,7 +58,7 @@ def validate_params(
     `simulate`. This decorator leaves these errors unchanged.
     """
 
-    def decorate(function: _Function) -> _Function:
+    def decorate(function: Method) -> Method:
         expected = signature(function)
 
         @wraps(function)
@@ -79,7 +78,7 @@ def validate_params(
             ):
                 return function(*args, **kwargs)
 
-        return cast(_Function, wrapper)
+        return cast(Method, wrapper)
 
     return decorate
 

@@ -78,7 +78,10 @@ class EGL(PointwiseStrategy):
     targets = TARGETS
 
     def __init__(
-        self, squared: bool = False, intercept: bool | str = "auto", n_draws: int = 50
+        self,
+        squared: bool = False,
+        intercept: bool | Literal["auto"] = "auto",
+        n_draws: int = 50,
     ) -> None:
         self.squared = squared
         self.intercept = intercept

@@ -678,7 +678,11 @@ class BatchBALD(Strategy):
     targets = frozenset({"single-label", "regression"})
 
     def __init__(
-        self, n_draws: int = 50, *, n_samples: int = 4096, noise: float | str = "auto"
+        self,
+        n_draws: int = 50,
+        *,
+        n_samples: int = 4096,
+        noise: float | Literal["auto"] = "auto",
     ) -> None:
         self.n_draws = n_draws
         self.n_samples = n_samples

@@ -275,7 +275,9 @@ class Partitioned(_Composite):
     }
 
     def __init__(
-        self, strategy: Any = "skactive:coreset", n_parts: int | str = "auto"
+        self,
+        strategy: Any = "skactive:coreset",
+        n_parts: int | Literal["auto"] = "auto",
     ) -> None:
         self.strategy = strategy
         self.n_parts = n_parts
