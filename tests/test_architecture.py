@@ -133,7 +133,7 @@ def _code_lines(path):
 
 
 def test_the_package_has_few_entries():
-    entries = {p.name for p in PACKAGE.iterdir() if p.name != "__pycache__"}
+    entries = {p.stem for p in PACKAGE.iterdir() if p.name != "__pycache__"}
     assert len(entries) <= 32, sorted(entries)
 
 

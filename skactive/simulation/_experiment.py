@@ -55,7 +55,7 @@ def run_experiment(
     seeds: int | Sequence[int] = 5,
     n_initial: int = 50,
     n_rounds: int = 9,
-    initial: Literal["random", "stratified", "first"] | ArrayLike | None = None,
+    initial: "Literal['random', 'stratified', 'first'] | ArrayLike | None" = None,
     batch_size: int | None = None,
     pool_size: int | None = None,
     scoring: str | Callable | list | tuple | set | dict | None = None,
