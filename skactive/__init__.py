@@ -5,21 +5,6 @@ costs little more than `import sklearn` and loads no torch.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .learner import ActiveLearner
-    from .persistence import export_onnx, load, save
-    from .project import Project
-    from .registry import get_strategy, get_strategy_names
-    from .semi_supervised import (
-        ClassDescriptions,
-        make_final_classifier,
-        make_fine_tuned_classifier,
-        make_text_classifier,
-    )
-    from .session import LabelingSession
-    from .simulation import simulate
 
 __version__ = "0.3.0"
 

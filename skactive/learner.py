@@ -1,5 +1,8 @@
 """ActiveLearner: a meta-estimator that chooses the items to label next."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
@@ -8,7 +11,6 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
@@ -16,9 +18,9 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._utils._bases import BaseEstimator, MetaEstimatorMixin, available_if, fit_context
 from ._utils._containers import (
     as_container,
     concatenate,
@@ -59,12 +61,13 @@ from ._utils._sklearn import (
     QuickParamsMixin,
     check_bool,
     explain_unreadable,
-    fit_context,
 )
-from .registry import PointwiseStrategy, find_requirements, resolve
+from .registry import PointwiseStrategy, Strategy, find_requirements, resolve
 from .view import PoolView
 
 __all__ = ["ActiveLearner"]
+
+StrategyLike = str | Strategy | Callable[[PoolView], Any]
 
 
 _DELEGATED = (
@@ -249,10 +252,10 @@ class ActiveLearner(
     def __init__(
         self,
         estimator: Any,
-        strategy: Any = "uherding",
+        strategy: StrategyLike = "uherding",
         *,
         batch_size: int = 10,
-        cold_start: Any = None,
+        cold_start: StrategyLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -424,7 +427,7 @@ class ActiveLearner(
         *,
         candidates: ArrayLike | None = None,
         return_scores: bool = False,
-    ) -> Any:
+    ) -> NDArray[np.intp] | tuple[NDArray[np.intp], NDArray]:
         """Choose items to label next.
 
         A query changes nothing that a prediction depends on. The same query returns the

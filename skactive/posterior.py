@@ -1,5 +1,7 @@
 """Posterior samples of class probabilities and of the predictions of regressors."""
 
+from __future__ import annotations
+
 import warnings
 from functools import partial
 from typing import Any

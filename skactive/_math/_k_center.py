@@ -1,6 +1,7 @@
 """Greedy k-center, and nearest distances that are kept from query to query."""
 
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +20,7 @@ from ._neighbors import middle, nearest, paired_distances, rounding, squared_nor
 
 ROWS = 1024  # rows of a block of the distance matrix
 CENTERS = 1024  # its columns
+Metric = Literal["euclidean", "cosine"]
 METRICS = ("euclidean", "cosine")
 TIE = 2.0**-32  # of a squared distance: smaller differences are ties
 NOTHING = 2.0**-1000  # orders copies at random, below every distance

@@ -4,6 +4,8 @@ Logarithms are natural, so information is in nats. Nothing is clipped: the limit
 probabilities 0 and 1 are exact.
 """
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -51,6 +53,7 @@ _OF_LABEL = {
 }
 
 
+Measure = Literal["entropy", "least_confidence", "margin"]
 UNCERTAINTIES = {
     "entropy": entropy,
     "least_confidence": least_confidence,
@@ -141,7 +144,7 @@ def kl_to_mean(proba):
 
 
 def top_n(
-    scores: ArrayLike, n_queries: int, rng: np.random.Generator | NDArray
+    scores: "ArrayLike", n_queries: int, rng: np.random.Generator | NDArray
 ) -> NDArray[np.intp]:
     """Return the positions of the highest scores, best first, ties at random.
 

@@ -78,7 +78,7 @@ class TextPool(Sequence):
     def __getitem__(self, key: int) -> Any: ...
 
     @overload
-    def __getitem__(self, key: Any) -> "Any": ...
+    def __getitem__(self, key: Any) -> Any: ...
 
     def __getitem__(self, key: Any) -> Any:
         """Return one text, or a pool of several."""
@@ -87,7 +87,7 @@ class TextPool(Sequence):
             return self._file.read_texts(range(rows, rows + 1))[0]
         return TextPool(self._file, rows)
 
-    def take_rows(self, positions: ArrayLike) -> "TextPool":
+    def take_rows(self, positions: "ArrayLike") -> "TextPool":
         """Return a pool of the texts at some positions.
 
         Parameters

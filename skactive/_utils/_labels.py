@@ -3,6 +3,7 @@
 import warnings
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -268,6 +269,7 @@ def check_one_label(y, estimator):
 
 
 # What a model predicts.
+Target = Literal["single-label", "multi-label", "regression"]
 TARGETS = frozenset({"single-label", "multi-label", "regression"})
 SINGLE_LABEL = frozenset({"single-label"})
 CLASSES = frozenset({"single-label", "multi-label"})

@@ -2,17 +2,18 @@
 
 from contextlib import suppress
 from inspect import signature
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from ._bases import available_if
 from ._repeatable import round_seed, start_in_background
 from ._sklearn import naming
 
@@ -27,15 +28,23 @@ def estimator_has(method):
     return check
 
 
-def delegated(method):
+class Delegated(Protocol):
+    """Type of a method that `delegated` returns."""
+
+    def __call__(self, X: Any, **params: Any) -> NDArray[Any]:
+        """See the method of `estimator`."""
+        ...
+
+
+def delegated(method: str) -> Delegated:
     """Return a method that passes the call to `_delegate`, if the estimator has it."""
 
-    def call(self, X: Any, **params: Any) -> Any:
+    def call(self, X: Any, **params: Any) -> NDArray[Any]:
         """See the method of `estimator`."""
         return self._delegate(method, X, **params)
 
     call.__name__ = method
-    return available_if(estimator_has(method))(call)
+    return available_if(estimator_has(method))(call)  # type: ignore[return-value]
 
 
 def of_estimator(attribute, doc="See the attribute of `estimator`."):

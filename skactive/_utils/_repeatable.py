@@ -17,6 +17,7 @@ import numpy as np
 import sklearn
 from threadpoolctl import ThreadpoolController
 
+from ._bases import Method
 from ._system import has_low_priority, lower_priority
 
 # torch has one generator for all threads: whoever seeds it has it alone until the end.
@@ -244,7 +245,7 @@ def give_way():
         time.sleep(left)
 
 
-def synchronized(method):
+def synchronized(method: Method) -> Method:
     """Decorate a method to hold `self._lock` while it runs."""
 
     @wraps(method)
@@ -252,7 +253,7 @@ def synchronized(method):
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 # torch -------------------------------------------------------------------------------

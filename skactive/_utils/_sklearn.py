@@ -1,4 +1,4 @@
-"""The only file that imports private parts of scikit-learn; checks of arguments."""
+"""Private functions of scikit-learn; checks of arguments."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -6,12 +6,11 @@ from functools import cache, wraps
 from inspect import signature
 from numbers import Integral, Real
 from traceback import walk_tb
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -20,19 +19,18 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions as _StrOptions
-from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data as _validate_data
 
+from . import _bases
+from ._bases import Method
 from ._checks import check_bool, check_count, check_option, check_path
 
 __all__ = [
-    "BaseComposition",
     "HasMethods",
     "Interval",
     "IsPredictor",
-    "LinearClassifierMixin",  # noqa: F822
     "QuickParamsMixin",
     "RealNotInt",
     "StrOptions",
@@ -41,21 +39,18 @@ __all__ = [
     "check_option",
     "check_path",
     "check_sample_weight",
-    "fit_context",
     "is_linear_classifier",
     "num_samples",
     "safe_indexing",
     "validate_params",
 ]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
 
 def validate_params(
     parameter_constraints: dict[str, Any],
     *,
     prefer_skip_nested_validation: bool = False,
-) -> Callable[[_Function], _Function]:
+) -> Callable[[Method], Method]:
     """Return a decorator that checks the arguments of a public function.
 
     The `validate_params` of scikit-learn also rewrites the errors of estimators that
@@ -63,7 +58,7 @@ def validate_params(
     `simulate`. This decorator leaves these errors unchanged.
     """
 
-    def decorate(function: _Function) -> _Function:
+    def decorate(function: Method) -> Method:
         expected = signature(function)
 
         @wraps(function)
@@ -83,7 +78,7 @@ def validate_params(
             ):
                 return function(*args, **kwargs)
 
-        return cast(_Function, wrapper)
+        return cast(Method, wrapper)
 
     return decorate
 
@@ -201,15 +196,7 @@ class IsPredictor(HasMethods):
 
 def is_linear_classifier(estimator):
     """Whether an estimator uses scikit-learn's linear decision function."""
-    return isinstance(estimator, __getattr__("LinearClassifierMixin"))
-
-
-def __getattr__(name):
-    if name == "LinearClassifierMixin":  # slow to import, so when it is asked for
-        from sklearn.linear_model._base import LinearClassifierMixin
-
-        return LinearClassifierMixin
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return isinstance(estimator, _bases.LinearClassifierMixin)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Tests of a difference between two protocols."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

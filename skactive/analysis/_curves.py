@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,9 +143,9 @@ def learning_curve(
     runs: Runs,
     scoring: str | None = None,
     *,
-    grid: ArrayLike | None = None,
+    grid: "ArrayLike | None" = None,
     confidence_level: float = 0.95,
-    method: str = "bootstrap",
+    method: Literal["bootstrap", "t", "std", "percentile"] = "bootstrap",
     n_resamples: int = 9999,
     random_state: int | np.random.RandomState | None = 0,
 ) -> LearningCurve:
@@ -317,7 +317,7 @@ def as_runs(runs, name="runs") -> list[Run]:
 
 @validate_params({"groupby": [str, list, tuple]})
 def group_runs(
-    runs: Groups, groupby: str | Sequence[str] = "strategy"
+    runs: "Groups", groupby: str | Sequence[str] = "strategy"
 ) -> dict[str, list[Run]]:
     """Group runs by their `info`.
 

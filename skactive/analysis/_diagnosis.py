@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -117,7 +117,7 @@ def diagnose(
     baseline_runs: Runs,
     *,
     scoring: str | None = None,
-    criterion: str = "curve",
+    criterion: Literal["curve", "end"] = "curve",
     worthwhile: float = 0.005,
     confidence_level: float = 0.95,
     n_resamples: int = 9999,

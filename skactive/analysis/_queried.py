@@ -214,7 +214,7 @@ class ClassCoverage:
         return format_table(header, [map(str, row) for row in numbers.tolist()])
 
 
-def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
+def class_coverage(run: Run, y: "ArrayLike") -> ClassCoverage:
     """Count the labels of each class after each round.
 
     Parameters

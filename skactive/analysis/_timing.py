@@ -68,8 +68,8 @@ class EqualTime:
     {"scoring": [str, None], "chosen_by": [str, None], "phases": [str, list, tuple]}
 )
 def equal_time(
-    runs: Groups,
-    seconds: ArrayLike | None = None,
+    runs: "Groups",
+    seconds: "ArrayLike | None" = None,
     scoring: str | None = None,
     *,
     chosen_by: str | None = None,
@@ -216,7 +216,7 @@ class LedgerTable:
 
 
 @validate_params({"phases": [str, list, tuple, None]})
-def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> LedgerTable:
+def ledger_table(runs: "Groups", *, phases: Sequence[str] | None = None) -> LedgerTable:
     """Compute the mean seconds of each phase of the loop.
 
     Parameters

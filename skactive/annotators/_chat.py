@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from .._utils._containers import as_list, as_texts, refuse_unordered
@@ -188,7 +188,7 @@ class ChatAnnotator:
     max_requests: int | None = None
     max_tokens: int | None = None
     cache: str | PathLike | None = None
-    verbose: Any = "auto"
+    verbose: int | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in _CONSTRAINTS}

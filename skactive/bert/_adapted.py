@@ -5,25 +5,27 @@ import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._module import choose_layers
+from .._encoders._options import Pooling, Precision
 from .._encoders._pretrained import open_checkpoint
 from .._encoders._sentences import SentenceModules
 from .._encoders._shards import cache_folder
 from .._encoders._store import FeatureStore, find_store, open_store
 from .._encoders._tokens import cut_parts
 from .._storage._fingerprint import digest_text
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    fit_context,
+)
 from .._utils._containers import as_texts
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, check_classes
@@ -35,7 +37,6 @@ from .._utils._sklearn import (
     StrOptions,
     check_count,
     check_sample_weight,
-    fit_context,
     tag_text_transformer,
 )
 from ..features import BertFeatures
@@ -216,22 +217,22 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self,
         model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        pooling: str = "auto",
+        pooling: Pooling | Literal["auto"] = "auto",
         layers: int | Sequence[int] = -1,
-        freeze: int | str = "auto",
-        refit: int | str | None = None,
-        loss: str = "cosine",
-        n_steps: int | str = "auto",
+        freeze: int | Literal["auto", "all"] = "auto",
+        refit: int | Literal["doubling"] | None = None,
+        loss: Literal["cosine", "supervised_contrastive", "triplet"] = "cosine",
+        n_steps: int | Literal["auto"] = "auto",
         batch_size: int = 32,
-        lr: float | str = "auto",
+        lr: float | Literal["auto"] = "auto",
         warmup: float = 0.1,
         max_length: int = 128,
         cache: str | os.PathLike | None = "memory",
         device: str = "auto",
-        precision: str = "auto",
+        precision: Precision = "auto",
         revision: str | None = None,
         random_state: int | np.random.RandomState | None = 0,
-        verbose: int | bool | str = "auto",
+        verbose: int | Literal["auto"] = "auto",
     ):
         self.model = model
         self.pooling = pooling
@@ -255,8 +256,8 @@ class AdaptedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: "ArrayLike",
+        sample_weight: "ArrayLike | None" = None,
         n_labeled: int | None = None,
     ) -> Self:
         """Adapt the encoder to the labels, unless the cache has the result.

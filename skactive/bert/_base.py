@@ -5,20 +5,21 @@ import re
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
 from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
 from .._encoders._module import choose_device
+from .._encoders._options import MCDropout, Pooling, Precision, Schedule
 from .._encoders._pretrained import open_checkpoint
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from .._utils._containers import as_texts
 from .._utils._repeatable import base_seed, fork_torch
 from .._utils._sklearn import (
@@ -170,6 +171,9 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
        deep bidirectional transformers for language understanding. NAACL.
     """
 
+    history_: list[dict[str, Any]]
+    layer_changes_: dict[str, NDArray]
+
     _parameter_constraints = {
         "model": [str, os.PathLike],
         "head": [str, type],
@@ -218,21 +222,21 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self,
         model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        head: str | type = "linear",
+        head: Literal["linear", "mlp", "cnn"] | type = "linear",
         head_params: dict | None = None,
-        pooling: str = "mean",
+        pooling: Pooling = "mean",
         layers: int | Sequence[int] = -1,
-        freeze: int | str = 0,
+        freeze: int | Literal["all"] = 0,
         dropout: float = 0.1,
-        mc_dropout: str | None = "head",
+        mc_dropout: MCDropout | None = "head",
         n_draws: int = 50,
         max_length: int = 128,
-        max_epochs: int | str = "auto",
+        max_epochs: int | Literal["auto"] = "auto",
         batch_size: int = 8,
-        lr: float | str = "auto",
+        lr: float | Literal["auto"] = "auto",
         head_lr: float | None = 1e-3,
         weight_decay: float = 0.0,
-        schedule: str | None = "linear",
+        schedule: Schedule | None = "linear",
         power: float = 1.0,
         warmup: float = 0.1,
         max_grad_norm: float | None = 1.0,
@@ -244,12 +248,12 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         cache_frozen: bool = True,
         layers_attr: str | None = None,
         device: str = "auto",
-        precision: str = "auto",
+        precision: Precision = "auto",
         callbacks: Sequence | None = None,
         net_params: dict | None = None,
         revision: str | None = None,
         random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool | str = "auto",
+        verbose: int | Literal["auto"] = "auto",
     ):
         self.model = model
         self.head = head

@@ -1,31 +1,27 @@
 """BertClassifier and BertRegressor: a pretrained encoder, fine-tuned."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._encoders._options import MCDropout, Pooling, Precision, Schedule
 from .._encoders._surprisal import SurprisalMixin
 from .._math._scores import tune_thresholds
+from .._utils._bases import ClassifierMixin, RegressorMixin, available_if, fit_context
 from .._utils._containers import as_texts
 from .._utils._labels import as_labels, check_classes
 from .._utils._lazy import need_bert
-from .._utils._sklearn import (
-    Interval,
-    StrOptions,
-    check_count,
-    check_sample_weight,
-    fit_context,
-)
+from .._utils._sklearn import Interval, StrOptions, check_count, check_sample_weight
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Objective
 
@@ -131,6 +127,10 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
     ['weather', 'sport']
     """
 
+    classes_: NDArray
+    thresholds_: NDArray
+    multi_label_: bool
+
     _parameter_constraints = {
         **BertEstimator._parameter_constraints,
         "classes": ["array-like", None],
@@ -146,21 +146,21 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
         self,
         model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        head: str | type = "linear",
+        head: Literal["linear", "mlp", "cnn"] | type = "linear",
         head_params: dict | None = None,
-        pooling: str = "mean",
+        pooling: Pooling = "mean",
         layers: int | Sequence[int] = -1,
-        freeze: int | str = 0,
+        freeze: int | Literal["all"] = 0,
         dropout: float = 0.1,
-        mc_dropout: str | None = "head",
+        mc_dropout: MCDropout | None = "head",
         n_draws: int = 50,
         max_length: int = 128,
-        max_epochs: int | str = "auto",
+        max_epochs: int | Literal["auto"] = "auto",
         batch_size: int = 8,
-        lr: float | str = "auto",
+        lr: float | Literal["auto"] = "auto",
         head_lr: float | None = 1e-3,
         weight_decay: float = 0.0,
-        schedule: str | None = "linear",
+        schedule: Schedule | None = "linear",
         power: float = 1.0,
         warmup: float = 0.1,
         max_grad_norm: float | None = 1.0,
@@ -172,15 +172,15 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
         cache_frozen: bool = True,
         layers_attr: str | None = None,
         device: str = "auto",
-        precision: str = "auto",
+        precision: Precision = "auto",
         callbacks: Sequence | None = None,
         net_params: dict | None = None,
         revision: str | None = None,
         random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool | str = "auto",
+        verbose: int | Literal["auto"] = "auto",
         classes: Sequence | np.ndarray | None = None,
-        class_weight: dict | str | None = None,
-        thresholds: float | str | ArrayLike = 0.5,
+        class_weight: dict | Literal["balanced"] | None = None,
+        thresholds: float | Literal["auto"] | ArrayLike = 0.5,
     ):
         self.model = model
         self.head = head
@@ -697,6 +697,8 @@ class BertRegressor(RegressorMixin, BertEstimator):
     >>> model.predict(["excellent", "terrible"]).round().tolist()
     [5.0, 1.0]
     """
+
+    _scale: tuple[float, float]
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

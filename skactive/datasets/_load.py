@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -33,7 +33,7 @@ def load_table(
     label: str | Sequence[str] | None = None,
     separator: str | None = None,
     regression: bool = False,
-    missing_labels: str = "raise",
+    missing_labels: Literal["raise", "drop", "keep"] = "raise",
     return_X_y: bool = False,
 ) -> Any:
     r"""Load texts, or pairs of texts, and their labels from a table in a file.

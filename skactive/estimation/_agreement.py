@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils._format import brief, is_missing
-from .._utils._labels import is_names, key_of
+from .._utils._labels import Target, is_names, key_of
 from .._utils._sklearn import StrOptions, validate_params
 from ._mean import as_numbers
 
@@ -101,7 +101,7 @@ class Agreement:
 def measure_agreement(
     answers: dict[Any, dict[Any, Any]],
     *,
-    target: str = "single-label",
+    target: Target = "single-label",
     machines: dict[str, dict[Any, Any]] | None = None,
     random_state: int = 0,
 ) -> Agreement:

@@ -60,7 +60,7 @@ class AlternativeTest:
 
 
 def alternative_annotator_test(
-    answers: Mapping[Any, Mapping[Any, Any]],
+    answers: "Mapping[Any, Mapping[Any, Any]]",
     machine: Mapping[Any, Any],
     *,
     epsilon: float = 0.2,

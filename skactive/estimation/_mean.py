@@ -1,5 +1,7 @@
 """Means and shares of a pool from the labels of a sample and a proxy of all items."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -1,5 +1,7 @@
 """Shares of the classes of a pool, in all of it and in groups, and how many labels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """How good predictions are, in all and for each class, from labels of a sample."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache

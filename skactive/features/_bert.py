@@ -3,31 +3,32 @@
 import os
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
 
+from .._encoders._options import Pooling, Precision
 from .._encoders._shards import cache_folder
 from .._encoders._store import FeatureStore, open_store
 from .._encoders._surprisal import SurprisalMixin
 from .._encoders._tokens import make_reader
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    fit_context,
+)
 from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._lazy import need_bert
 from .._utils._sklearn import (
     POSITIVE_INT,
     StrOptions,
-    fit_context,
     tag_text_transformer,
     validate_params,
 )
 from ._encoding import EncodingRun
-from ._folder import FOLDER_PARAMS, write_features
+from ._folder import FOLDER_PARAMS, FloatType, write_features
 from ._precomputed import PrecomputedFeatures
 
 
@@ -191,20 +192,20 @@ class BertFeatures(
         self,
         model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        pooling: str = "auto",
+        pooling: Pooling | Literal["auto"] = "auto",
         layers: int | Sequence[int] = -1,
         max_length: int = 128,
         normalize: bool = True,
         prompt: str | None = None,
         dimensions: int | None = None,
-        batch_tokens: int | str = "auto",
+        batch_tokens: int | Literal["auto"] = "auto",
         cache: str | os.PathLike | None = "memory",
-        cache_dtype: str = "float32",
+        cache_dtype: FloatType = "float32",
         device: str = "auto",
-        precision: str = "auto",
+        precision: Precision = "auto",
         revision: str | None = None,
         n_jobs: int | None = None,
-        verbose: int | bool | str = "auto",
+        verbose: int | Literal["auto"] = "auto",
     ):
         self.model = model
         self.pooling = pooling
@@ -298,7 +299,7 @@ class BertFeatures(
         source: Any,
         folder: str | os.PathLike,
         *,
-        dtype: str = "float16",
+        dtype: FloatType = "float16",
         block_rows: int = 4096,
     ) -> PrecomputedFeatures:
         """Write the features of texts into a folder; go on where a call was stopped.

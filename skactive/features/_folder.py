@@ -14,6 +14,7 @@ import warnings
 import zlib
 from numbers import Integral
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -159,6 +160,7 @@ def _read_journal(path):
     return done, is_damaged
 
 
+FloatType = Literal["float16", "float32"]
 # The parameters of `transform_to`.
 FOLDER_PARAMS = {
     "folder": [str, os.PathLike],

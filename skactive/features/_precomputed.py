@@ -6,18 +6,19 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
 
 from .._storage._fingerprint import find_changes, hash_ids
 from .._storage._mapped import FileRows, allocate, clip_to, copy_rows
+from .._utils._bases import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    fit_context,
+)
 from .._utils._chunks import LARGE
 from .._utils._containers import as_list, take_rows
 from .._utils._format import list_some
-from .._utils._sklearn import HasMethods, fit_context, tag_text_transformer
+from .._utils._sklearn import HasMethods, tag_text_transformer
 from ._folder import hash_texts
 from ._vectors import open_vectors
 

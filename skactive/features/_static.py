@@ -8,29 +8,29 @@ import threading
 from functools import lru_cache
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import (
+
+from .._storage._mapped import allocate
+from .._utils._bases import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    fit_context,
 )
-
-from .._storage._mapped import allocate
 from .._utils._chunks import LARGE
 from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._format import progress_bar
 from .._utils._sklearn import (
     Interval,
     StrOptions,
-    fit_context,
     tag_text_transformer,
     validate_params,
 )
-from ._folder import FOLDER_PARAMS, write_features
+from ._folder import FOLDER_PARAMS, FloatType, write_features
 from ._precomputed import PrecomputedFeatures
 
 _BATCH_TEXTS = 1024
@@ -130,7 +130,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         pca_dims: int | None = 256,
         sif: float | None = 1e-3,
         revision: str | None = None,
-        verbose: int | bool | str = "auto",
+        verbose: int | Literal["auto"] = "auto",
     ):
         self.model = model
         self.normalize = normalize
@@ -199,7 +199,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         source: Any,
         folder: str | os.PathLike,
         *,
-        dtype: str = "float16",
+        dtype: FloatType = "float16",
         block_rows: int = 4096,
     ) -> PrecomputedFeatures:
         """Write the features of texts into a folder; go on where a call was stopped.

@@ -1,5 +1,7 @@
 """Linear classifiers for few labels, chosen or tuned by cross-validation."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.multiclass import type_of_target
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import assign_folds, calibrate, shrink_temperature
 from .._math._scores import tune_thresholds
+from .._utils._bases import BaseEstimator, clone, fit_context
 from .._utils._containers import take_rows
 from .._utils._format import brief
 from .._utils._labels import check_classes, check_one_label
@@ -26,7 +28,6 @@ from .._utils._sklearn import (
     POSITIVE,
     Interval,
     check_sample_weight,
-    fit_context,
     naming,
     num_samples,
     validate_data,

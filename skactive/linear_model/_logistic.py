@@ -1,33 +1,33 @@
 """Logistic regression for loops that retrain after every few labels."""
 
+from __future__ import annotations
+
 import warnings
 from collections import deque
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import get_blas_funcs, inv
 from scipy.special import expit, log_expit, logsumexp, softmax
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._softmax import SoftmaxHessian
+from .._utils._bases import BaseEstimator, LinearClassifierMixin, fit_context
 from .._utils._chunks import multiply_rows
 from .._utils._labels import check_classes, check_one_label
 from .._utils._repeatable import give_way, one_blas_thread
 from .._utils._sklearn import (
     POSITIVE,
     POSITIVE_INT,
-    LinearClassifierMixin,
     QuickParamsMixin,
     StrOptions,
     check_sample_weight,
-    fit_context,
     validate_data,
 )
 
@@ -240,6 +240,8 @@ _SMALL = 2**22  # maximum number of values of X for which BLAS uses one thread
 class LinearLogistic(LinearClassifierMixin):
     """Predictions of `coef_` and `intercept_` by a softmax, in the dtype of `X`."""
 
+    n_features_in_: int
+    feature_names_in_: NDArray
     _is_linear_logistic = True  # as lower rooms ask
 
     def _set(self, classes, coef, intercept):
@@ -444,7 +446,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
-        class_weight: dict | str | None = None,
+        class_weight: dict | Literal["balanced"] | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,

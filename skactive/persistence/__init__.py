@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._utils._sealed import read_json
 from .._utils._sklearn import validate_params
@@ -24,6 +24,9 @@ from ._folder import (
 )
 from ._onnx import export_onnx
 from ._values import ARRAY_DECODERS, VALUE_DECODERS, encode_array, encode_value
+
+if TYPE_CHECKING:
+    from .._utils._base_stubs import SavedEstimator
 
 __all__ = ["export_onnx", "load", "save"]
 
@@ -182,7 +185,7 @@ def load(
     *,
     model: str | os.PathLike[str] | dict[str, Any] | None = None,
     trusted: Collection[str] | None = None,
-) -> Any:
+) -> "SavedEstimator":
     """Load an estimator that :func:`save` wrote, without running code from the folder.
 
     Every file is checked against the SHA-256 in `manifest.json` before any is used.

@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def export_onnx(
     model: Any,
     folder: str | os.PathLike[str],
     *,
-    quantize: str | None = None,
+    quantize: Literal["int8"] | None = None,
     classes: Any = None,
 ) -> str:
     """Export a fitted model of texts, to predict without torch.

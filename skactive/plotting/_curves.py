@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class ActiveLearningCurveDisplay:
         *,
         scoring: str | None = None,
         groupby: str | Sequence[str] = "strategy",
-        band: str | None = "bootstrap",
+        band: Literal["bootstrap", "t", "std", "percentile"] | None = "bootstrap",
         confidence_level: float = 0.95,
         reference: float | Mapping[str, float] | None = None,
         baseline: str | None = "random",

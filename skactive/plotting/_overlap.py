@@ -80,7 +80,7 @@ class OverlapDisplay:
     @validate_params({"baseline": [str, None]})
     def from_runs(
         cls,
-        runs: Groups,
+        runs: "Groups",
         reference: str | Runs,
         *,
         groupby: str | Sequence[str] = "strategy",

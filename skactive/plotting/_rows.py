@@ -77,7 +77,7 @@ class LabelsNeededDisplay:
     @classmethod
     def from_runs(
         cls,
-        runs: Groups,
+        runs: "Groups",
         baseline: str | Runs,
         at: float,
         *,
@@ -274,7 +274,7 @@ class LedgerDisplay:
     @validate_params({"log": ["boolean"]})
     def from_runs(
         cls,
-        runs: Groups,
+        runs: "Groups",
         *,
         groupby: str | Sequence[str] = "strategy",
         phases: Sequence[str] | None = None,

@@ -138,7 +138,7 @@ class ScoreTimeDisplay:
     )
     def from_runs(
         cls,
-        runs: Groups,
+        runs: "Groups",
         *,
         scoring: str | None = None,
         groupby: str | Sequence[str] = "strategy",

@@ -3,15 +3,7 @@
 The commands use the names that are not in `__all__`.
 """
 
-from typing import TYPE_CHECKING
-
 from .._utils._lazy import import_when_used
-
-if TYPE_CHECKING:
-    from ._encode import encode_table
-    from ._project import Project
-    from ._questions import Questions
-    from ._settings import ProjectSettings
 
 _HOME = {
     "Project": "_project",

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .._tables._labels import JOIN
 from .._utils._format import brief
@@ -278,10 +278,15 @@ class Questions:
         """The project of the first question, whose folder has the features."""
         return next(iter(self.projects.values()))
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _SHARED:
-            raise AttributeError(f"'Questions' object has no attribute {name!r}")
-        return getattr(self.first, name)
+    if TYPE_CHECKING:
+        file_: Any
+        file = folder_ = output = features = desk = coders = tell = make_folder = file_  # noqa: F821
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _SHARED:
+                raise AttributeError(f"'Questions' object has no attribute {name!r}")
+            return getattr(self.first, name)
 
     def open(self, learner: Any = None) -> Self:
         """Open the sessions and the desks.

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from .._math._scores import top_n
-from .._utils._labels import SINGLE_LABEL, TARGETS, find_target
+from .._utils._bases import BaseEstimator
+from .._utils._labels import SINGLE_LABEL, TARGETS, Target, find_target
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import QuickParamsMixin
 
@@ -85,7 +85,7 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
         of_classes = OF_CLASSES.intersection(self.requires or ())
         return SINGLE_LABEL if of_classes else TARGETS
 
-    def requires_for(self, target: str) -> frozenset[str] | None:
+    def requires_for(self, target: Target) -> frozenset[str] | None:
         """Return what the strategy requires for a target; `requires` by default.
 
         Parameters
@@ -101,7 +101,7 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
         return self.requires
 
     @abstractmethod
-    def select(self, view: Any, n_queries: int) -> ArrayLike:
+    def select(self, view: Any, n_queries: int) -> "ArrayLike":
         """Select the candidates to query.
 
         Parameters

@@ -16,7 +16,7 @@ from .._utils._plugins import (
     validate,
 )
 from .._utils._sklearn import check_bool
-from ._base import FunctionStrategy
+from ._base import FunctionStrategy, Strategy
 
 
 def available() -> tuple[Plugin, ...]:
@@ -57,7 +57,7 @@ def get_strategy_names() -> list[str]:
     return list_names()
 
 
-def get_strategy(name: str, **params: Any) -> Any:
+def get_strategy(name: str, **params: Any) -> Strategy:
     """Return the strategy of a name.
 
     Parameters

@@ -1,17 +1,23 @@
 """A classifier that learns from descriptions of the classes as well."""
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import brentq
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import assign_folds
+from .._utils._bases import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    fit_context,
+)
 from .._utils._containers import (
     as_texts,
     concatenate,
@@ -35,7 +41,6 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     check_sample_weight,
-    fit_context,
     naming,
 )
 from ..linear_model import (
@@ -179,7 +184,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: Any,
         descriptions: Any,
         *,
-        weight: float | str = "auto",
+        weight: float | Literal["auto"] = "auto",
         machine_texts: dict[Any, Any] | None = None,
         adapt: bool = False,
         n_splits: int = 5,
@@ -197,8 +202,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: "ArrayLike",
+        sample_weight: "ArrayLike | None" = None,
         X_unlabeled: Any = None,
     ) -> Self:
         """Train on labels and descriptions.

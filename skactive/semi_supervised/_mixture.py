@@ -6,11 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import (
@@ -20,6 +18,7 @@ from .._math._calibration import (
     shrink_temperature,
 )
 from .._math._scores import tune_thresholds
+from .._utils._bases import BaseComposition, ClassifierMixin, available_if, fit_context
 from .._utils._containers import count_items, read_items, take_rows
 from .._utils._labels import (
     as_labels,
@@ -43,14 +42,7 @@ from .._utils._pipelines import (
     takes_weights,
 )
 from .._utils._repeatable import base_seed
-from .._utils._sklearn import (
-    BaseComposition,
-    Interval,
-    check_count,
-    check_sample_weight,
-    fit_context,
-    naming,
-)
+from .._utils._sklearn import Interval, check_count, check_sample_weight, naming
 from ._self_training import log_of, soften
 
 
@@ -164,8 +156,8 @@ class MixtureClassifier(ClassifierMixin, BaseComposition):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        y: "ArrayLike",
+        sample_weight: "ArrayLike | None" = None,
         X_unlabeled: Any = None,
         n_labeled: int | None = None,
     ) -> Self:

@@ -1,18 +1,26 @@
 """SelfTraining: pseudo-labels of unlabeled data, used where they help."""
 
+from __future__ import annotations
+
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._math._calibration import assign_folds, calibrate, shrink_temperature
+from .._utils._bases import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    available_if,
+    fit_context,
+)
 from .._utils._containers import (
     concatenate,
     count_items,
@@ -41,7 +49,6 @@ from .._utils._sklearn import (
     HasMethods,
     StrOptions,
     check_sample_weight,
-    fit_context,
     naming,
 )
 from ..linear_model import FewLabelClassifier
@@ -188,7 +195,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sample_size: int = 2000,
         cv: Any = 3,
         max_folds: int | None = None,
-        compare: str = "all",
+        compare: Literal["all", "teacher"] = "all",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator

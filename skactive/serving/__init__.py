@@ -1,11 +1,6 @@
 """Predictions of a model over HTTP."""
 
-from typing import TYPE_CHECKING
-
 from .._utils._lazy import import_when_used
-
-if TYPE_CHECKING:
-    from ._prediction_server import PredictionServer
 
 # The packages of the extra `label` are imported when they are used; the front ends of
 # labeling derive their servers from `HttpServer`.

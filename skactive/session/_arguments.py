@@ -4,13 +4,14 @@ import inspect
 from collections.abc import Callable
 from functools import partial, wraps
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from .._utils._sklearn import check_bool, check_count, check_option
 from ._lists import FILTERS
 
 SHOWN = ("none", "prediction", "suggestion")  # of a machine, the most counts
 # How an answer came about; None for the usual way.
+Way = Literal["bulk", "more", "review", "repeat", "settled"]
 WAYS = ("bulk", "more", "review", "repeat", "settled")
 _CONDITIONS = ("label", "by", "only", "before", "likely")
 _MOST_CHARACTERS = 100  # of the name of a person or a front end

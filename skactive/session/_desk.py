@@ -5,7 +5,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 from .._utils._containers import take_row
 from .._utils._labels import as_class, list_classes, predict_labels
@@ -13,7 +13,7 @@ from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, synchronized
 from .._utils._sklearn import check_count
 from .._utils._system import lower_priority
-from ._arguments import SHOWN, checked
+from ._arguments import SHOWN, Way, checked
 from ._codebook import describe_classes, predict_shown, record_given
 from ._coders import describe_answer, find_disputed, find_visible, say_agreement
 from ._commands import COMMANDS
@@ -397,7 +397,7 @@ class Desk:
         start: int = 0,
         n_items: int = 20,
         where: Any = None,
-        how: str = "words",
+        how: Literal["words", "regex", "meaning"] = "words",
         only_ids: bool = False,
         annotator: _Who = None,
     ) -> _Json:
@@ -666,7 +666,7 @@ class Desk:
         client: str,
         annotator: str | None = None,
         seconds: float | None = None,
-        way: str | None = None,
+        way: Way | None = None,
         example: str = "",
     ) -> _Json:
         """Record a label; it is on the disk when this returns.
@@ -712,7 +712,7 @@ class Desk:
         client: str,
         annotator: str | None = None,
         seconds: float | None = None,
-        way: str | None = None,
+        way: Way | None = None,
         example: str = "",
     ) -> _Json:
         """Record one label for several items; `undo` takes all of it back at once.

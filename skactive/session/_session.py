@@ -15,6 +15,7 @@ from ..estimation import (
     QualityEstimate,
     measure_agreement,
 )
+from ..learner import ActiveLearner
 from ..simulation import Run
 from ._adaptation import MAX_POOL
 from ._answers import Difference
@@ -258,7 +259,7 @@ class LabelingSession:
 
     def __init__(
         self,
-        learner: Any,
+        learner: ActiveLearner,
         X_pool: Any,
         folder: str | PathLike[str],
         ids: Sequence[str | int] | None = None,
@@ -432,7 +433,7 @@ class LabelingSession:
         unasked: bool = False,
         annotator: str | None = None,
         seconds: Any = None,
-        shown: str | None = "none",
+        shown: Literal["none", "prediction", "suggestion"] | None = "none",
     ) -> None:
         """Record labels; they are on the disk when this returns.
 
@@ -959,7 +960,7 @@ class LabelingSession:
         return list(self._state.skipped)
 
     @property
-    def learner(self) -> Any:
+    def learner(self) -> ActiveLearner:
         """The current model; with `refit=True` trained on all labels."""
         with self._core.choosing:
             return self._core.models.get().learner
@@ -1343,7 +1344,8 @@ class LabelingSession:
         skactive.estimation.measure_agreement : The same from answers in a dict.
         """
         answers, machines = list_first(self._core), self.machine_answers
-        return measure_agreement(answers, target=self.target, machines=machines)
+        target: Any = self.target
+        return measure_agreement(answers, target=target, machines=machines)
 
     def compare(self, annotator: Any) -> MachineComparison:
         """Compare a machine with the people of the session, on blind answers only.

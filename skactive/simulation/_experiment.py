@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -55,7 +55,7 @@ def run_experiment(
     seeds: int | Sequence[int] = 5,
     n_initial: int = 50,
     n_rounds: int = 9,
-    initial: str | ArrayLike | None = None,
+    initial: "Literal['random', 'stratified', 'first'] | ArrayLike | None" = None,
     batch_size: int | None = None,
     pool_size: int | None = None,
     scoring: str | Callable | list | tuple | set | dict | None = None,
@@ -64,7 +64,7 @@ def run_experiment(
     final_estimator: BaseEstimator | None = None,
     n_jobs: int | None = None,
     folder: str | os.PathLike | None = None,
-    verbose: int | str = 0,
+    verbose: int | Literal["auto"] = 0,
 ) -> list[Run]:
     """Simulate every learner with every strategy, seed and data set.
 

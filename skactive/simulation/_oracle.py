@@ -165,7 +165,7 @@ def _check_indicators(y, what):
 )
 def make_imbalanced(
     X: Any,
-    y: ArrayLike,
+    y: "ArrayLike",
     *,
     minority: Any,
     prior: float = 0.1,

@@ -1,17 +1,19 @@
 """The simulation loop: query, label, train, score and record."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
 
 from .._storage._fingerprint import to_text
+from .._utils._bases import BaseEstimator, MetaEstimatorMixin, clone, fit_context
 from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels
@@ -22,7 +24,6 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     check_count,
-    fit_context,
     validate_params,
 )
 from ..learner import ActiveLearner, DelegationMixin
@@ -59,15 +60,15 @@ def simulate(
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     scoring: str | Callable | list | tuple | set | dict | None = None,
-    initial: str | ArrayLike | None = None,
+    initial: Literal["random", "stratified", "first"] | ArrayLike | None = None,
     batch_size: int | None = None,
     pool_size: int | None = None,
     noise: float | Callable | None = None,
     stopping: Any = None,
-    final_estimator: BaseEstimator | None = None,
+    final_estimator: Any = None,
     precompute: bool = True,
     folder: str | os.PathLike | None = None,
-    verbose: int | str = 0,
+    verbose: int | Literal["auto"] = 0,
 ) -> Run:
     """Run the active-learning loop on labeled data, with `y` in place of a person.
 

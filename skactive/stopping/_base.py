@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
-from .._utils._sklearn import BaseComposition
+from .._utils._bases import BaseComposition, BaseEstimator
 from ._run import Run
 
 
@@ -166,6 +166,7 @@ class _Combined(BaseComposition, StoppingRule):
 
     _parameter_constraints = {"rules": [list]}
     _sign = ""
+    _enough: Any
 
     def __init__(self, rules: list[tuple[str, Any]]):
         self.rules = rules
@@ -282,7 +283,7 @@ def _snake_case(kind):
 def as_callback(
     rule: Any,
     X: Any = None,
-    y: ArrayLike | None = None,
+    y: "ArrayLike | None" = None,
     *,
     scoring: str | Callable | None = None,
 ) -> Any:

@@ -166,7 +166,7 @@ class ClassificationChange(StopSetRule):
         n_rounds: int = 1,
         *,
         threshold: float = 0.0,
-        stop_set: int | ArrayLike | None = None,
+        stop_set: "int | ArrayLike | None" = None,
         random_state: Any = None,
     ):
         self.n_rounds = n_rounds
@@ -258,7 +258,7 @@ class KappaAverage(StopSetRule):
         n_rounds: int = 3,
         *,
         threshold: float = 0.99,
-        stop_set: int | ArrayLike | None = 2000,
+        stop_set: "int | ArrayLike | None" = 2000,
         random_state: Any = None,
     ):
         self.n_rounds = n_rounds
@@ -345,7 +345,7 @@ class OverallUncertainty(StopSetRule):
         self,
         threshold: float = 0.05,
         *,
-        stop_set: int | ArrayLike | None = None,
+        stop_set: "int | ArrayLike | None" = None,
         random_state: Any = None,
     ):
         self.threshold = threshold

@@ -3,7 +3,7 @@
 import heapq
 import warnings
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from .._math._neighbors import (
     squared_distances,
     squared_norms,
 )
-from .._math._scores import top_n
+from .._math._scores import Measure, top_n
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
 from .._utils._labels import CLASSES, TARGETS
 from .._utils._pipelines import makes_features
@@ -188,7 +188,7 @@ class WholeCluster(Strategy):
     }
 
     def __init__(
-        self, n_clusters: int | None = None, measure: str | None = "entropy"
+        self, n_clusters: int | None = None, measure: Measure | None = "entropy"
     ) -> None:
         self.n_clusters = n_clusters
         self.measure = measure
@@ -572,7 +572,10 @@ class PreClustering(Strategy):
     targets = CLASSES
 
     def __init__(
-        self, n_clusters: int | None = None, *, bandwidth: float | str = "auto"
+        self,
+        n_clusters: int | None = None,
+        *,
+        bandwidth: float | Literal["auto"] = "auto",
     ) -> None:
         self.n_clusters = n_clusters
         self.bandwidth = bandwidth
@@ -656,7 +659,9 @@ class Representative(Strategy):
     requires = frozenset({"class_scores", "features"})
     targets = CLASSES
 
-    def __init__(self, margin: float | str = "auto", *, factor: float = 10.0) -> None:
+    def __init__(
+        self, margin: float | Literal["auto"] = "auto", *, factor: float = 10.0
+    ) -> None:
         self.margin = margin
         self.factor = factor
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,12 +290,12 @@ class PerceptronEnsemble(PointwiseStrategy):
     def __init__(
         self,
         n_members: int = 10,
-        measure: str = "entropy",
+        measure: Literal["entropy", "disagreement"] = "entropy",
         dropout: float = 0.5,
         n_steps: int = 500,
         batch_size: int = 50,
         lr: float = 0.01,
-        class_weight: str | dict | None = "balanced",
+        class_weight: Literal["balanced"] | dict | None = "balanced",
     ) -> None:
         self.n_members = n_members
         self.measure = measure

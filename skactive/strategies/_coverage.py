@@ -1,7 +1,7 @@
 """Coverage: select a batch after which every candidate is near a label."""
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from sklearn.preprocessing import normalize
 
 from .._math._clustering import assign, k_means
 from .._math._coverage import ball_cover, closest_pair, herd, pure_radius
-from .._math._k_center import METRICS, k_center
-from .._math._scores import UNCERTAINTIES, top_n, uncertainty
+from .._math._k_center import METRICS, Metric, k_center
+from .._math._scores import UNCERTAINTIES, Measure, top_n, uncertainty
 from .._utils._chunks import float_rows
 from .._utils._labels import CLASSES, TARGETS, find_target
 from .._utils._sklearn import POSITIVE, POSITIVE_INT, Interval, StrOptions
@@ -66,7 +66,7 @@ class CoreSet(Strategy):
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
-    def __init__(self, metric: str = "euclidean") -> None:
+    def __init__(self, metric: Metric = "euclidean") -> None:
         self.metric = metric
 
     def select(self, view: Any, n_queries: int) -> NDArray:
@@ -148,10 +148,10 @@ class ProbCover(Strategy):
 
     def __init__(
         self,
-        delta: float | str = "auto",
+        delta: float | Literal["auto"] = "auto",
         purity: float = 0.95,
         n_clusters: int | None = None,
-        metric: str = "euclidean",
+        metric: Metric = "euclidean",
     ) -> None:
         self.delta = delta
         self.purity = purity
@@ -288,8 +288,8 @@ class UHerding(Strategy):
 
     def __init__(
         self,
-        measure: str | None = "margin",
-        radius: float | str = "auto",
+        measure: Measure | None = "margin",
+        radius: float | Literal["auto"] = "auto",
         temperature: float = 1.0,
         sample_size: int = 1000,
         random_share: float = 0.3,

@@ -1,7 +1,7 @@
 """Gradients of the loss, distances to the decision boundary, influence functions."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,7 +78,10 @@ class EGL(PointwiseStrategy):
     targets = TARGETS
 
     def __init__(
-        self, squared: bool = False, intercept: bool | str = "auto", n_draws: int = 50
+        self,
+        squared: bool = False,
+        intercept: bool | Literal["auto"] = "auto",
+        n_draws: int = 50,
     ) -> None:
         self.squared = squared
         self.intercept = intercept
@@ -537,12 +540,12 @@ class GORAL(PointwiseStrategy):
 
     def __init__(
         self,
-        objective: str = "entropy",
+        objective: Literal["entropy", "loss"] = "entropy",
         *,
         X_val: Any = None,
-        y_val: ArrayLike | None = None,
-        aggregate: str = "absolute",
-        penalty: float | str = "auto",
+        y_val: "ArrayLike | None" = None,
+        aggregate: Literal["absolute", "rms", "best"] = "absolute",
+        penalty: float | Literal["auto"] = "auto",
         max_dense: int = 4096,
     ) -> None:
         self.objective = objective

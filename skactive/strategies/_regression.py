@@ -1,7 +1,7 @@
 """Regression: select a batch by distances of features and of predictions."""
 
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class GreedySampling(Strategy):
 
     _parameter_constraints = {"space": [StrOptions({"input", "output", "both"})]}
 
-    def __init__(self, space: str = "both") -> None:
+    def __init__(self, space: Literal["input", "output", "both"] = "both") -> None:
         self.space = space
 
     @property

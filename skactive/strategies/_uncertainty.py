@@ -1,7 +1,7 @@
 """Uncertainty of predictions and of the model, and the random baseline."""
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from scipy import sparse
 from .._math import _scores
 from .._math._joint import select_by_covariance, select_jointly
 from .._math._neighbors import squared_norms
-from .._math._scores import UNCERTAINTIES, stochastic_n, uncertainty
+from .._math._scores import UNCERTAINTIES, Measure, stochastic_n, uncertainty
 from .._utils._chunks import (
     chunk_size,
     chunks,
@@ -29,6 +29,8 @@ from .._utils._sklearn import (
     StrOptions,
 )
 from ..registry import PointwiseStrategy, Strategy
+
+Selection = Literal["top", "power", "softmax"]
 
 
 class Random(PointwiseStrategy):
@@ -72,7 +74,7 @@ class _OfLabels(PointwiseStrategy):
     _parameter_constraints = {"aggregate": [StrOptions({"mean", "max"})]}
     targets = CLASSES
 
-    def __init__(self, *, aggregate: str = "mean") -> None:
+    def __init__(self, *, aggregate: Literal["mean", "max"] = "mean") -> None:
         self.aggregate = aggregate
 
 
@@ -341,10 +343,10 @@ class Density(PointwiseStrategy):
 
     def __init__(
         self,
-        measure: str = "entropy",
+        measure: Measure = "entropy",
         *,
         beta: float = 1.0,
-        similarity: str = "cosine",
+        similarity: Literal["cosine", "shifted"] = "cosine",
         n_neighbors: int | None = None,
     ) -> None:
         self.measure = measure
@@ -515,7 +517,7 @@ class BALD(_Draws):
     }
 
     def __init__(
-        self, n_draws: int = 50, *, selection: str = "top", coldness: float = 1.0
+        self, n_draws: int = 50, *, selection: Selection = "top", coldness: float = 1.0
     ) -> None:
         self.n_draws = n_draws
         self.selection = selection
@@ -593,8 +595,8 @@ class MCDropout(_Draws):
         self,
         n_draws: int = 50,
         *,
-        measure: str = "entropy",
-        selection: str = "top",
+        measure: Measure = "entropy",
+        selection: Selection = "top",
         coldness: float = 1.0,
     ) -> None:
         self.n_draws = n_draws
@@ -676,7 +678,11 @@ class BatchBALD(Strategy):
     targets = frozenset({"single-label", "regression"})
 
     def __init__(
-        self, n_draws: int = 50, *, n_samples: int = 4096, noise: float | str = "auto"
+        self,
+        n_draws: int = 50,
+        *,
+        n_samples: int = 4096,
+        noise: float | Literal["auto"] = "auto",
     ) -> None:
         self.n_draws = n_draws
         self.n_samples = n_samples

@@ -5,7 +5,7 @@ replaces them.
 """
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -338,7 +338,9 @@ class Partitioned(WrapperStrategy):
     }
 
     def __init__(
-        self, strategy: Any = "skactive:coreset", n_parts: int | str = "auto"
+        self,
+        strategy: Any = "skactive:coreset",
+        n_parts: int | Literal["auto"] = "auto",
     ) -> None:
         self.strategy = strategy
         self.n_parts = n_parts

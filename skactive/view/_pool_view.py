@@ -1,5 +1,7 @@
 """PoolView: what a strategy may see of the candidates of one query."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -9,7 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .._math._k_center import NearestCandidates, NearestDistances
+from .._math._k_center import Metric, NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, lazy_rows, map_rows
 from .._utils._containers import is_dask, take_rows
@@ -167,7 +169,7 @@ class PoolView:
         """Number of workers that joblib allows here, from `joblib.parallel_config`."""
         return effective_n_jobs(None)
 
-    def take(self, positions: ArrayLike) -> "PoolView":
+    def take(self, positions: ArrayLike) -> PoolView:
         """Return a view of some of the candidates, which shares what is computed.
 
         Parameters
@@ -190,7 +192,7 @@ class PoolView:
             transformed=self._is_transformed,
         )
 
-    def split(self, n_parts: int) -> Iterator[tuple[NDArray, "PoolView"]]:
+    def split(self, n_parts: int) -> Iterator[tuple[NDArray, PoolView]]:
         """Yield parts of nearly the same number of candidates, consecutive in the pool.
 
         Distances that a part computes are kept for the same part of the next query.
@@ -217,7 +219,7 @@ class PoolView:
             part._memory = memory
             yield positions, part
 
-    def on(self, X: Any) -> "PoolView":
+    def on(self, X: Any) -> PoolView:
         """Return a view of other items under the same model.
 
         Parameters
@@ -401,7 +403,7 @@ class PoolView:
         return _quantities.represent(final, inputs)
 
     @property
-    def labeled(self) -> "PoolView":
+    def labeled(self) -> PoolView:
         """View of the m labeled items under the same model, in the order taught."""
         self._check_allowed("labeled")
         return self._root._labeled_view
@@ -424,7 +426,7 @@ class PoolView:
         return 0 if y is None else len(y)
 
     @property
-    def trained(self) -> "PoolView":
+    def trained(self) -> PoolView:
         """View of the r rows that the model was trained on.
 
         These are the labeled items without those that were only stored, by
@@ -489,7 +491,7 @@ class PoolView:
         """
         return read_only(self._query.find_classes())
 
-    def labeled_distances(self, metric: str = "euclidean") -> NDArray | None:
+    def labeled_distances(self, metric: Metric = "euclidean") -> NDArray | None:
         """Return each candidate's squared distance to the nearest labeled item.
 
         From the second query of a learner on, distances are computed only for new

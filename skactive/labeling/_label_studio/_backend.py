@@ -50,7 +50,7 @@ class Backend(HttpServer):
             Route("/webhook", self.answer_webhook, methods=["POST"]),
             Route("/train", self.answer_webhook, methods=["POST"]),
         ]
-        place = {"host": host, "port": port, "has_pages": False}
+        place: dict[str, Any] = {"host": host, "port": port, "has_pages": False}
         challenge = 'Basic realm="skactive"'
         super().__init__(routes, self._has_password, challenge=challenge, **place)
         self.url = f"http://{host}:{self.port}"

@@ -1,4 +1,4 @@
-"""What users write, for the type checker: no test runs this file."""
+"""What users write: mypy and pyright find no error in it. It is never run."""
 
 from collections.abc import Sequence
 from typing import Any, assert_type
@@ -13,6 +13,7 @@ from skactive import (
     LabelingSession,
     get_strategy,
     get_strategy_names,
+    make_final_classifier,
     simulate,
 )
 from skactive.analysis import (
@@ -43,9 +44,12 @@ from skactive.plotting import (
     ScoreTimeDisplay,
     write_report,
 )
-from skactive.simulation import Run, SimulatedLearner
+from skactive.project import Project
+from skactive.semi_supervised import MixtureClassifier, SelfTraining
+from skactive.session._pool import Batch
+from skactive.simulation import Run, SimulatedLearner, run_experiment
 from skactive.stopping import LabelBudget, StoppingRule
-from skactive.strategies import PointwiseStrategy, Strategy
+from skactive.strategies import Density, PointwiseStrategy, Strategy
 from skactive.view import PoolView
 
 
@@ -63,11 +67,54 @@ def loop(texts: Sequence[str], labels: NDArray[Any]) -> float:
     return float(learner.score(texts, labels))
 
 
-def misspell() -> None:
-    """The type checker finds parameters that do not exist."""
-    BertClassifier(frezee=2)  # type: ignore[call-arg]
-    BertFeatures(poling="cls")  # type: ignore[call-arg]
-    BertRegressor(warm_up=0.1)  # type: ignore[call-arg]
+def know_results(learner: ActiveLearner, texts: list[str], y: list[str]) -> None:
+    """Results have types: `assert_type` fails for Any."""
+    assert_type(learner.fit(texts, y).teach(texts, y).refit(), ActiveLearner)
+    assert_type(learner.query(texts), NDArray[np.intp])
+    assert_type(learner.set_params(batch_size=3), ActiveLearner)
+    assert_type(learner.set_fit_request(sample_weight=True), ActiveLearner)
+    assert_type(learner.predict(X=texts), NDArray[Any])
+    assert_type(learner.predict_proba(texts), NDArray[Any])
+    assert_type(learner.decision_function(texts), NDArray[Any])
+    assert_type(learner.transform(texts), NDArray[Any])
+    assert_type(learner.classes_, NDArray[Any])
+    assert_type(learner.score(texts, y), float)
+    assert_type(get_strategy("margin", aggregate="max"), Strategy)
+    assert_type(make_final_classifier(learner), MixtureClassifier)
+    assert_type(SelfTraining(LogisticRegression()).fit(texts, y), SelfTraining)
+    assert_type(SelfTraining(None).predict_proba(texts), NDArray[Any])
+    model = BertClassifier(pooling="cls", freeze="all", mc_dropout=None, lr="auto")
+    assert_type(model.fit(texts, y).partial_fit(texts, y), BertClassifier)
+    assert_type(model.predict_proba(texts), NDArray[np.float64])
+    assert_type(model.history_, list[dict[str, Any]])
+    assert_type(BertRegressor().fit(texts, [1.0]).predict(texts), NDArray[np.float64])
+
+
+def know_loaded(folder: str, texts: list[str]) -> None:
+    """A loaded estimator has the methods of every class, and each class its own."""
+    model = skactive.load(folder)
+    assert_type(model.fit(texts).predict(texts), NDArray[Any])
+    assert_type(model.predict_proba(texts), NDArray[Any])
+    if isinstance(model, ActiveLearner):
+        assert_type(model.X_labeled_ is None, bool)
+    assert_type(skactive.save(model, folder, overwrite=True), str)
+    assert_type(skactive.export_onnx(model, folder, quantize="int8"), str)
+
+
+def know_session(session: LabelingSession, project: Project) -> None:
+    """The results of a session, and of a project."""
+    assert_type(session.ask(3), Batch)
+    assert_type(session.ask(refit="background").ids, tuple[str | int, ...])
+    assert_type(session.learner.query(["a"]), NDArray[np.intp])
+    assert_type(session.labels, dict[str | int, Any])
+    assert_type(project.open(), Project)
+
+
+def know_experiment(data: dict[str, Any]) -> None:
+    """Options by their names."""
+    runs = run_experiment(ActiveLearner(LogisticRegression()), data, initial="first")
+    assert_type(runs, list[Run])
+    assert_type(Density(measure="margin", similarity="shifted"), Density)
 
 
 class Longest(PointwiseStrategy):
