@@ -110,11 +110,11 @@ class DelegationMixin:
         """See the method of `estimator`."""
         return self._delegate("score", X, as_labels(y, count_items(X)), **params)
 
-    classes_ = of_estimator("classes_", "Classes of `estimator_`.")
-    n_features_in_ = of_estimator(
+    classes_: NDArray[Any] = of_estimator("classes_", "Classes of `estimator_`.")
+    n_features_in_: int = of_estimator(
         "n_features_in_", "Number of features seen in `fit`, if `estimator_` has it."
     )
-    feature_names_in_ = of_estimator(
+    feature_names_in_: NDArray[Any] = of_estimator(
         "feature_names_in_",
         "Names of the features seen in `fit`, if `estimator_` has them.",
     )

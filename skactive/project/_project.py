@@ -297,10 +297,10 @@ class Project(ProjectSettings):
             return self._replace(**names).recall()
         labels = [self.label] if isinstance(self.label, str) else list(self.label)
         chosen = recall_choice(self.file_, labels, self.folder)
-        names = {"n_labels"} if self.n_labels is None else set()
+        open_names = {"n_labels"} if self.n_labels is None else set()
         if self.separator is None and not self.regression:
-            names |= {"separator", "regression"}
-        chosen = {name: chosen[name] for name in names & chosen.keys()}
+            open_names |= {"separator", "regression"}
+        chosen = {name: chosen[name] for name in open_names & chosen.keys()}
         return self._replace(**chosen) if chosen else self
 
     def _replace(self, **changes):

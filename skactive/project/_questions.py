@@ -228,9 +228,9 @@ class Questions:
             x["name"]: {name: words or None for name, words in x["classes"].items()}
             for x in questions
         }
-        asked = {name: classes or "number" for name, classes in asked.items()}
+        asks = {name: classes or "number" for name, classes in asked.items()}
         several = {x["name"]: JOIN for x in questions if x["kind"] == "multi-label"}
-        self = cls._like(project, asked, separator=several, n_labels=n_labels)
+        self = cls._like(project, asks, separator=several, n_labels=n_labels)
         self.command = project.command
         # Before a session begins: what is refused here can be chosen again.
         for each, entry in zip(self.projects.values(), questions, strict=True):
