@@ -13,6 +13,7 @@ from ..analysis import (
     format_report,
     group_runs,
     pair_runs,
+    summarize_data_sets,
     summarize_runs,
 )
 from ..simulation import read_runs
@@ -23,7 +24,7 @@ from ._rows import LedgerDisplay
 
 _CAPTIONS = {
     "curves": "Learning curves",
-    "ledger": "Seconds of a run",
+    "ledger": "Processor seconds of a run",
     "overlap": "Overlap of the labeled items with {}",
 }
 
@@ -34,7 +35,8 @@ def write_report(
 ) -> tuple[str, list[Path]]:
     """Write report.md, report.json and pictures of the runs in a folder.
 
-    The report has a table and pictures for each data set and learner. If an error is
+    The report has a table and pictures for each data set and learner. For a learner
+    that has several data sets, it begins with a table over all of them. If an error is
     raised, nothing is written.
 
     Parameters
@@ -92,9 +94,14 @@ def write_report(
         heading: summarize_runs(group, scoring=scoring)
         for heading, group in sections.items()
     }
-    text = format_report(summaries)
-    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
-    pictures, parts = {}, []
+    over = {
+        heading: summarize_data_sets(group, scoring=scoring)
+        for heading, group in _split(runs, "Over all data sets").items()
+        if _share_strategies(group)
+    }
+    text = format_report(over | summaries)
+    record = json.dumps(plain(over | summaries), indent=1, allow_nan=False)
+    pictures, parts = {}, [format_report(over).rstrip()] if over else []
     for heading, group in sections.items():
         suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
         parts.append(format_report({heading: summaries[heading]}).rstrip())
@@ -110,16 +117,25 @@ def write_report(
     return text, [folder / name for name in contents]
 
 
-def _split(runs):
-    """Return the runs by data set, and by learner if there are several."""
+def _split(runs, over=None):
+    """Return the runs by data set, or of all under `over`, and by learner if needed."""
     learners = {run.info.get("learner") for run in runs}
     sections = {}
     for run in runs:
-        names = [run.info.get("data", "data")]
+        names = [over or run.info.get("data", "data")]
         if len(learners) > 1:
             names.append(run.info.get("learner", "learner"))
         sections.setdefault(", ".join(map(str, names)), []).append(run)
     return sections
+
+
+def _share_strategies(runs):
+    """Whether several data sets have several strategies with scores in common."""
+    pairs = {}
+    for run in runs:
+        pair = run.info.get("strategy"), run.score_names[0]
+        pairs.setdefault(run.info.get("data"), set()).add(pair)
+    return min(len(pairs), len(set.intersection(*pairs.values()))) > 1
 
 
 def _draw(runs, summary):
@@ -133,7 +149,9 @@ def _draw(runs, summary):
     def draw_seconds(ax):
         LedgerDisplay.from_runs(groups, phases=list(seconds[0]), ax=ax)
         if encoding > 0:
-            ax.set_xlabel(f"seconds of a run; encoding, once for all: {encoding:.1f} s")
+            ax.set_xlabel(
+                f"processor seconds of a run; encoding, once for all: {encoding:.1f} s"
+            )
 
     pictures = {
         "curves": lambda ax: ActiveLearningCurveDisplay.from_runs(
