@@ -262,6 +262,7 @@ def diagnose(
     n = min(len(runs), len(baseline_runs))
     baseline = str(baseline_runs[0].info.get("strategy") or "the baseline")
     verdict, reason = _judge(n, intervals, criterion, worthwhile, baseline)
+    judged = gaps[criterion], intervals[criterion]
     curve, baseline_curve = (
         learning_curve(group, scoring, grid=grid, method="std")
         for group in (runs, baseline_runs)
@@ -283,14 +284,7 @@ def diagnose(
         gap_end=gaps["end"],
         gap_end_interval=intervals["end"],
         **_count_labels(curve, baseline_curve),
-        seeds_needed=_count_seeds(
-            n,
-            gaps[criterion],
-            intervals[criterion],
-            worthwhile,
-            verdict,
-            confidence_level,
-        ),
+        seeds_needed=_count_seeds(n, *judged, worthwhile, verdict, confidence_level),
         coverage=None if y is None else _compare_coverage(runs, baseline_runs, y),
         redundancy=None
         if features is None

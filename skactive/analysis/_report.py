@@ -27,6 +27,7 @@ from ._timing import ledger_table
 
 # Precomputation is shared by all runs, so it is not a cost of a strategy.
 _OF_A_RUN = ("fit", "query", "final_training")
+_NAMES = ("data", "learner", "strategy", "seed")  # of a run of an experiment
 _ALPHA = 0.05
 _N_PERMUTATIONS = 9999
 
@@ -72,15 +73,18 @@ def runs_to_frame(runs: Runs) -> Any:
     """
     rows = []
     for run in as_runs(runs):
-        versions = (run.info.get("versions") or {}).items()
-        keys = ("data", "learner", "strategy", "seed")
-        own = {key: run.info.get(key) for key in keys}
+        own = {name: run.info.get(name) for name in _NAMES}
         for i, record in enumerate(run.rounds):
             row = {**own, "round": i, **record, **record["scores"]}
             row["n_refused"] = len(row.pop("refused"))
-            row["versions"] = ", ".join(f"{name} {number}" for name, number in versions)
+            row["versions"] = _list_versions(run)
             rows.append(row)
     return make_frame(rows).drop(columns=["queried", "scores"], errors="ignore")
+
+
+def _list_versions(run):
+    versions = run.info.get("versions") or {}
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 @validate_params({"scoring": [str, None], "baseline": [str]})
@@ -101,16 +105,17 @@ def summarize_runs(
     Returns
     -------
     summary : dict
-        Plain values, for a JSON file: "scoring", "baseline", "n_labeled" (label counts
-        that all runs cover), "precomputation_seconds" (of the slowest run, because an
-        experiment encodes once and every run records it), "aliases" (a dict from each
-        strategy that made the same queries as another one in all runs to that one) and
-        "strategies", without aliases, sorted by their last score in descending order.
-        Each has "n_runs", "mean" and "std" at each count, "area" (the mean over the
-        curve), "seconds" of the processor per run in the other phases and, except for
-        the baseline, "test". The test compares the areas: by a paired t test if the
-        seeds are the same, and by Welch's otherwise. "p_holm" is corrected for the
-        number of strategies.
+        Plain values, for a JSON file: "scoring", "baseline", "settings" (what is the
+        same in the `info` of all runs), "n_labeled" (label counts that all runs cover),
+        "precomputation_seconds" (of the slowest run, because an experiment encodes once
+        and every run records it), "aliases" (a dict from each strategy that made the
+        same queries as another one in all runs to that one) and "strategies", without
+        aliases, sorted by their mean over the curve in descending order. Each has
+        "n_runs", "mean" and "std" at each count, "area" (the mean over the curve),
+        "seconds" of the processor per run in the other phases and, except for the
+        baseline, "test". The test compares the areas: by a paired t test if the seeds
+        are the same, and by Welch's otherwise. "p_holm" is corrected for the number of
+        strategies.
 
     Raises
     ------
@@ -139,7 +144,7 @@ def summarize_runs(
     scoring, grid, scores, areas = _align(groups, scoring)
     ledger = ledger_table(groups, phases=_OF_A_RUN)
     strategies = {}
-    for name in sorted(groups, key=lambda name: -scores[name][:, -1].mean()):
+    for name in sorted(groups, key=lambda name: -areas[name].mean()):
         seconds = ledger.mean[ledger.names.index(name)].tolist()
         entry = strategies[name] = {
             "n_runs": len(groups[name]),
@@ -153,9 +158,16 @@ def summarize_runs(
             entry |= {"test": test} if test else {}
     _correct(strategies)
     members = [run for group in groups.values() for run in group]
+    infos = [{**run.info, "versions": _list_versions(run)} for run in members]
+    settings = {
+        key: plain(value)
+        for key, value in infos[0].items()
+        if key not in _NAMES and value and all(x.get(key) == value for x in infos)
+    }
     return {
         "scoring": scoring,
         "baseline": baseline,
+        "settings": settings,
         "n_labeled": grid.tolist(),
         "precomputation_seconds": max(run.ledger["precomputation"] for run in members),
         "aliases": aliases,
@@ -284,43 +296,39 @@ def summarize_data_sets(
     >>> {name: x["mean_rank"] for name, x in summary["strategies"].items()}
     {'margin': 1.0, 'random': 2.0}
     """
-    scoring = name_metric(as_runs(runs), scoring)
+    runs = as_runs(runs)
+    scoring = name_metric(runs, scoring)
     by_data = {name: sort_runs(part) for name, part in group_runs(runs, "data").items()}
     merged: dict[str, list[Run]] = {}
     for name, group in [pair for groups in by_data.values() for pair in groups.items()]:
         merged.setdefault(name, []).extend(group)
     merged, aliases = _split_aliases(merged, baseline)
     names = [x for x in merged if all(x in groups for groups in by_data.values())]
-    if len(by_data) < 2 or len(names) < 2:
+    n, k = len(by_data), len(names)
+    if n < 2 or k < 2:
         raise ValueError(
             "'runs' must hold several data sets and different strategies with runs of "
-            f"all of them, got the data {list(by_data)} and the strategies {names}. "
-            "For one data set, use summarize_runs."
+            f"all of them, got the data {list(by_data)} and the strategies {names}."
         )
-    compared = [name for name in names if baseline in names and name != baseline]
-    counts = {"wins": 0, "ties": 0, "losses": 0}
-    strategies: dict[str, Any] = {
-        name: {"areas": [], **(counts if name in compared else {})} for name in names
-    }
+    parts = []  # of each data set: groups and areas
     for groups in by_data.values():
-        *_, areas = _align({name: groups[name] for name in names}, scoring)
-        for name, entry in strategies.items():
-            entry["areas"].append(float(areas[name].mean()))
-        for name in compared:
-            test = _test(groups, areas, name, baseline)
-            low, high = test["interval"] if test else (0, 0)
-            outcome = "wins" if low > 0 else "losses" if high < 0 else "ties"
-            strategies[name][outcome] += 1
-    matrix = np.array([entry["areas"] for entry in strategies.values()]).T
-    ranks = stats.rankdata(-matrix.round(12), axis=1)
-    for name, rank in zip(names, ranks.mean(axis=0), strict=True):
-        entry = strategies[name]
-        entry["mean_rank"] = float(rank)
-        if name in compared:
-            test = wilcoxon(entry["areas"], strategies[baseline]["areas"])
+        groups = {name: groups[name] for name in names}
+        parts.append((groups, _align(groups, scoring)[-1]))
+    means = np.array([[areas[name].mean() for name in names] for _, areas in parts])
+    ranks = stats.rankdata(-means.round(12), axis=1)
+    strategies = {}
+    for j in np.argsort(ranks.mean(axis=0), kind="stable"):
+        entry = {"areas": means[:, j].tolist(), "mean_rank": float(ranks[:, j].mean())}
+        if baseline in names and names[j] != baseline:
+            tests = [_test(*part, names[j], baseline) for part in parts]
+            # Both limits above 0 make 2, both below it -2.
+            signs = [np.sign(test["interval"]).sum() if test else 0 for test in tests]
+            wins, losses = signs.count(2), signs.count(-2)
+            entry |= {"wins": wins, "ties": n - wins - losses, "losses": losses}
+            test = wilcoxon(means[:, j], means[:, names.index(baseline)])
             entry["test"] = plain(asdict(test))
+        strategies[names[j]] = entry
     _correct(strategies)
-    n, k = ranks.shape
     q = stats.studentized_range.ppf(1 - _ALPHA, k, np.inf)
     return {
         "scoring": scoring,
@@ -330,7 +338,7 @@ def summarize_data_sets(
         "left_out": [name for name in merged if name not in names],
         "friedman": friedman(ranks),
         "critical_difference": float(q * np.sqrt(k * (k + 1) / (12 * n))),
-        "strategies": dict(sorted(strategies.items(), key=lambda x: x[1]["mean_rank"])),
+        "strategies": strategies,
     }
 
 
@@ -351,50 +359,57 @@ def friedman(ranks):
     return {"statistic": float(statistic), "p_value": float(p_value)}
 
 
-def format_report(summaries):
-    """Return summaries of runs or of data sets, a dict by heading, as Markdown."""
-    parts = [
-        (_format_data_sets if "data" in summary else _format)(heading, summary)
-        for heading, summary in summaries.items()
-    ]
+def format_report(summaries, pictures=None):
+    """Return summaries of runs or of data sets, dicts by heading, as Markdown.
+
+    `pictures` are lists of lines by heading.
+    """
+    parts, entries = [], []
+    for heading, summary in summaries.items():
+        parts.append(f"## {escape_markdown(heading)}")
+        parts += _format_data_sets(summary) if "data" in summary else _format(summary)
+        parts += (pictures or {}).get(heading, [])
+        entries += summary["strategies"].values()
+    if any("test" in entry for entry in entries):
+        parts.append(_NOTES)
     return "\n\n".join(parts) + "\n"
 
 
-def _format(heading, summary):
+_NOTES = (
+    "In the tables of single data sets, *over the curve* is the mean score over the "
+    "numbers of labels, and brackets hold its 95% interval over seeds, for a strategy "
+    "alone. p (Holm) is of a t test of this mean, paired by seed or else Welch's "
+    "(marked), corrected for the strategies in the table. A large p does not show that "
+    "strategies are equal: see what the interval holds."
+)
+
+
+def _format(summary):
     strategies, counts = summary["strategies"], summary["n_labeled"]
     shown = sorted({0, len(counts) // 2, len(counts) - 1})
     n_runs = sorted({entry["n_runs"] for entry in strategies.values()})
     runs = " to ".join(map(str, dict.fromkeys([n_runs[0], n_runs[-1]])))
     runs += " run" if runs == "1" else " runs"
-    n_tests = sum("test" in entry for entry in strategies.values())
+    compared = any("test" in entry for entry in strategies.values())
     head = ["strategy", *(f"{counts[i]:g} labels" for i in shown), "over the curve"]
-    if n_tests:
+    if compared:
         head += [f"less {escape_markdown(summary['baseline'])}", "p (Holm)"]
     head += ["fit, processor s", "query, processor s"]
-    rows = [_row(name, entry, shown, n_tests) for name, entry in strategies.items()]
+    rows = [_row(name, entry, shown, compared) for name, entry in strategies.items()]
     parts = [
-        f"## {escape_markdown(heading)}",
         f"{escape_markdown(summary['scoring'])}, mean ± standard deviation of {runs}.",
         format_table(head, rows, "markdown"),
     ]
-    if n_tests:
-        parts.append(_OVER_SEEDS.format(n_tests))
-    parts += _explain_aliases(summary)
     if (encoding := summary["precomputation_seconds"]) > 0:
         once = f"Encoding took {encoding:.1f} processor s once for all runs."
         parts.append(f"{once} The rows do not include it.")
-    return "\n\n".join(parts)
+    settings = [f"{name} {value}" for name, value in summary["settings"].items()]
+    if settings:
+        parts.append(f"Of all runs: {escape_markdown('; '.join(settings))}.")
+    return parts + _explain_aliases(summary)
 
 
-_OVER_SEEDS = (
-    "*Over the curve* is the mean score over the numbers of labels; brackets hold 95% "
-    "intervals over seeds. p (Holm) is of a t test of it, paired by seed or else "
-    "Welch's (marked), corrected for the strategies in this table, {}. A large p does "
-    "not show that strategies are equal: see what the interval holds."
-)
-
-
-def _row(name, entry, shown, n_tests):
+def _row(name, entry, shown, compared):
     cells = [escape_markdown(name)]
     for i in shown:
         deviation = f" ± {entry['std'][i]:.3f}" if entry["n_runs"] > 1 else ""
@@ -405,9 +420,9 @@ def _row(name, entry, shown, n_tests):
         cells.append(f"{test['difference']:+.3f} [{low:+.3f}, {high:+.3f}]")
         mark = "" if test["test"].startswith("paired") else " (Welch)"
         cells.append(_format_p(test["p_holm"]) + mark)
-    elif n_tests:
+    elif compared:
         cells += ["", ""]
-    return [*cells, *(f"{entry['seconds'][phase]:.1f}" for phase in ("fit", "query"))]
+    return [*cells, *(f"{entry['seconds'][phase]:.3f}" for phase in ("fit", "query"))]
 
 
 def _format_p(p):
@@ -417,18 +432,14 @@ def _format_p(p):
 def _explain_aliases(summary):
     """Return sentences on strategies that are not in the table, if there are any."""
     same = [f"{alias} = {original}" for alias, original in summary["aliases"].items()]
-    reasons = {
+    said = {
         "Counted once, as they made the same queries in all runs": same,
         "Left out, as they lack runs of a data set": summary.get("left_out"),
     }
-    return [
-        f"{reason}: {escape_markdown(', '.join(names))}."
-        for reason, names in reasons.items()
-        if names
-    ]
+    return [f"{why}: {escape_markdown(', '.join(x))}." for why, x in said.items() if x]
 
 
-def _format_data_sets(heading, summary):
+def _format_data_sets(summary):
     baseline, n = escape_markdown(summary["baseline"]), len(summary["data"])
     n_tests = sum("test" in entry for entry in summary["strategies"].values())
     head = ["strategy", "mean rank", *map(escape_markdown, summary["data"])]
@@ -445,7 +456,6 @@ def _format_data_sets(heading, summary):
     p = summary["friedman"]["p_value"]
     ranks = _CHANCE if p >= _ALPHA else _NEMENYI
     parts = [
-        f"## {escape_markdown(heading)}",
         f"{escape_markdown(summary['scoring'])}, mean over the curve and the runs.",
         format_table(head, rows, "markdown"),
         _FRIEDMAN.format(summary["friedman"]["statistic"], _format_p(p))
@@ -456,21 +466,21 @@ def _format_data_sets(heading, summary):
     if n_tests:
         few = _TOO_FEW.format(n, n_needed) if n < n_needed else ""
         parts.append(_WILCOXON.format(baseline, n_tests) + few)
-    return "\n\n".join(parts + _explain_aliases(summary))
+    return parts + _explain_aliases(summary)
 
 
 _FRIEDMAN = (
-    "Rank 1 is the best on a data set. Friedman's test of the ranks, by permutations: "
-    "chi-squared = {:.2f}, p = {}. "
+    "Rank 1 is the best. Friedman's test of the ranks, by permutations within data "
+    "sets: chi-squared = {:.2f}, p = {}. "
 )
 _CHANCE = "Chance can explain the differences of the mean ranks."
 _NEMENYI = (
-    "Mean ranks that are at least {:.2f} apart differ significantly (Nemenyi, 5%, for "
-    "all pairs; approximate for fewer than ten data sets)."
+    "Mean ranks that are {:.2f} apart or more differ significantly (Nemenyi, 5%, all "
+    "pairs; approximate for fewer than ten data sets)."
 )
 _WILCOXON = (
-    "A data set is a win or a loss if the 95% interval over its seeds is above or "
-    "below 0, else a tie. p (Holm) is of Wilcoxon's signed-rank test over data sets "
-    "against {}, corrected for the number of strategies, {} (Demšar 2006, JMLR 7)."
+    "Wins and losses are data sets whose own 95% interval leaves out 0, without a "
+    "correction. p (Holm) is of Wilcoxon's signed-rank test over data sets against {}, "
+    "corrected for the strategies compared, {} (Demšar 2006, JMLR 7)."
 )
 _TOO_FEW = " **With {} data sets it cannot be below 0.05: that takes {} or more.**"

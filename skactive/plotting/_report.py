@@ -91,27 +91,23 @@ def write_report(
         )
     sections = _split(runs)
     summaries = {
-        heading: summarize_runs(group, scoring=scoring)
-        for heading, group in sections.items()
-    }
-    over = {
         heading: summarize_data_sets(group, scoring=scoring)
         for heading, group in _split(runs, "Over all data sets").items()
         if _share_strategies(group)
     }
-    text = format_report(over | summaries)
-    record = json.dumps(plain(over | summaries), indent=1, allow_nan=False)
-    pictures, parts = {}, [format_report(over).rstrip()] if over else []
+    drawn, shown = {}, {}
     for heading, group in sections.items():
         suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
-        parts.append(format_report({heading: summaries[heading]}).rstrip())
+        summaries[heading] = summarize_runs(group, scoring=scoring)
         baseline = summaries[heading]["baseline"]
+        shown[heading] = []
         for kind, picture in _draw(group, summaries[heading]).items():
             name = f"{kind}{suffix}.png"
-            pictures[name] = picture
-            parts.append(f"![{_CAPTIONS[kind].format(baseline)}]({name})")
-    page = "\n\n".join(parts) + "\n"
-    contents = {"report.md": page.encode(), "report.json": record.encode(), **pictures}
+            drawn[name] = picture
+            shown[heading].append(f"![{_CAPTIONS[kind].format(baseline)}]({name})")
+    text, page = format_report(summaries), format_report(summaries, shown)
+    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
+    contents = {"report.md": page.encode(), "report.json": record.encode(), **drawn}
     for name, content in contents.items():
         write_listed(folder / name, partial(Path.write_bytes, data=content))
     return text, [folder / name for name in contents]

@@ -98,7 +98,7 @@ class Oracle:
 
     def __init__(self, y, noise=None, seed=0, costs=None):
         self.y = y
-        self.costs = costs
+        self.costs = np.ones(len(y)) if costs is None else costs
         self.noise = noise
         self.seed = seed
         if noise and not callable(noise):
@@ -121,11 +121,6 @@ class Oracle:
             return labels
         shift = rng.integers(1, len(classes), size=len(codes))
         return classes[(codes + wrong * shift) % len(classes)]
-
-    def add_costs(self, positions):
-        """Return the sum of the costs of some positions."""
-        costs = np.ones(len(self.y)) if self.costs is None else self.costs
-        return float(costs[positions].sum())
 
     def label(self, positions, round_number):
         """Return labels of some positions, and which positions have one, (b,)."""
@@ -157,12 +152,12 @@ def as_costs(cost, X):
     if cost is None:
         return None
     costs = np.array([cost(item) for item in as_list(X)] if callable(cost) else cost)
-    is_number = costs.dtype.kind in "iuf" and costs.shape == (count_items(X),)
+    n = count_items(X)
+    is_number = costs.dtype.kind in "iuf" and costs.shape == (n,)
     if not is_number or not ((costs >= 0) & (costs < np.inf)).all():
         raise ValueError(
-            f"'cost' must be one number of at least 0 for each of the {count_items(X)} "
-            f"items of 'X', or a function of an item that returns it; got {brief(cost)}"
-            "."
+            f"'cost' must be one number of at least 0 for each of the {n} items of "
+            f"'X', or a function of an item that returns it; got {brief(cost)}."
         )
     return costs
 

@@ -290,7 +290,7 @@ def run_loop(
                     round=number,
                     queried=queried.tolist(),
                     refused=queried[~answered].tolist(),
-                    cost=spent + oracle.add_costs(queried),
+                    cost=spent + float(oracle.costs[queried].sum()),
                     fit_seconds=fit_seconds,
                     query_seconds=query_seconds,
                     scores={} if score is None else score(learner),

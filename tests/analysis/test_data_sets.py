@@ -287,7 +287,7 @@ def test_without_a_baseline_there_are_only_ranks():
 
 def test_the_page_names_the_critical_difference_only_after_friedman():
     clear = format_report({"over": summarize_data_sets(draw(GAINS, n_data=6))})
-    assert "apart differ significantly (Nemenyi" in clear
+    assert "apart or more differ significantly (Nemenyi" in clear
     assert "| margin | 1.00 |" in clear
     same = summarize_data_sets(draw(dict.fromkeys(GAINS, 0.0), n_data=2))
     text = format_report({"over": same})

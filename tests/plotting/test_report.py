@@ -39,7 +39,7 @@ RUNS = make_runs({"random": [0.5, 0.52, 0.53], "margin": [0.6, 0.61, 0.65]})
 # The page
 
 
-def test_strategies_are_sorted_by_their_last_score():
+def test_strategies_are_sorted_by_their_mean_over_the_curve():
     summary = summarize_runs(RUNS)
     assert list(summary["strategies"]) == ["margin", "random"]
     assert summary["n_labeled"] == [10, 20, 30]
@@ -84,7 +84,19 @@ def test_the_page_says_all_that_was_found():
     margin = next(line for line in text.splitlines() if line.startswith("| margin"))
     assert "0.820 ± 0.026 | 0.720 | +0.103 [+0.065, +0.141] | 0.007 |" in margin
     assert "## table" in text
-    assert "corrected for the strategies in this table, 1" in text
+    assert "corrected for the strategies in the table" in text
+
+
+def test_the_page_says_what_all_runs_share():
+    runs = [
+        Run(run.rounds, info={**run.info, "pool_size": 600, "n_rounds": i})
+        for i, run in enumerate(RUNS)
+    ]
+    for run in runs:
+        run.info["versions"] = {"python": "3.11.7", "skactive": "0.2.0"}
+    text = format_report({"table": summarize_runs(runs)})
+    settings = "pool_size 600; versions python 3.11.7, skactive 0.2.0."
+    assert f"\n\nOf all runs: {settings}\n\n" in text
 
 
 def test_no_verdict_contradicts_the_p_value():
@@ -195,7 +207,7 @@ def test_a_strategy_without_a_partner_of_its_seed_has_no_overlap(tmp_path):
     ]
     page = (tmp_path / "report.md").read_text()
     pictures = "![Learning curves](curves.png)\n\n![Processor seconds of a run](ledger"
-    assert page.endswith(f"\n\n{pictures}.png)\n")
+    assert f"\n\n{pictures}.png)\n\n" in page
 
 
 @pytest.mark.long
