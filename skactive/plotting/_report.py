@@ -95,7 +95,8 @@ def write_report(
         for heading, group in _split(runs, "Over all data sets").items()
         if _share_strategies(group)
     }
-    drawn, shown = {}, {}
+    drawn: dict[str, bytes] = {}
+    shown: dict[str, list[str]] = {}
     for heading, group in sections.items():
         suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
         summaries[heading] = summarize_runs(group, scoring=scoring)
@@ -129,7 +130,7 @@ def _share_strategies(runs):
     """Whether several data sets have several strategies with scores in common."""
     pairs = {}
     for run in runs:
-        pair = run.info.get("strategy"), run.score_names[0]
+        pair = run.info.get("strategy"), *run.score_names[:1]
         pairs.setdefault(run.info.get("data"), set()).add(pair)
     return min(len(pairs), len(set.intersection(*pairs.values()))) > 1
 

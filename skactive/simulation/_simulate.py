@@ -225,12 +225,9 @@ def simulate(
         if precompute:
             seconds = precompute_features(learner.estimator, X, X_test)
             recorder.record("precomputation", seconds=seconds)
-        options = {"score": score, "rule": rule, "verbose": verbose}
-        stopped_by = run_loop(
-            learner, X, oracle, queried, n_rounds, recorder, **options
-        )
-        final = _train_final(learner, final_estimator, X, run, score)
-        recorder.end(stopped_by, **final)
+        loop = learner, X, oracle, queried, n_rounds, recorder
+        ended_by = run_loop(*loop, score=score, rule=rule, verbose=verbose)
+        recorder.end(ended_by, **_train_final(learner, final_estimator, X, run, score))
     return run
 
 
