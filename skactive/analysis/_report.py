@@ -77,14 +77,9 @@ def runs_to_frame(runs: Runs) -> Any:
         for i, record in enumerate(run.rounds):
             row = {**own, "round": i, **record, **record["scores"]}
             row["n_refused"] = len(row.pop("refused"))
-            row["versions"] = _list_versions(run)
+            row["versions"] = run.info.get("versions")
             rows.append(row)
     return make_frame(rows).drop(columns=["queried", "scores"], errors="ignore")
-
-
-def _list_versions(run):
-    versions = run.info.get("versions") or {}
-    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 @validate_params({"scoring": [str, None], "baseline": [str]})
@@ -158,11 +153,10 @@ def summarize_runs(
             entry |= {"test": test} if test else {}
     _correct(strategies)
     members = [run for group in groups.values() for run in group]
-    infos = [{**run.info, "versions": _list_versions(run)} for run in members]
     settings = {
-        key: plain(value)
-        for key, value in infos[0].items()
-        if key not in _NAMES and value and all(x.get(key) == value for x in infos)
+        key: value
+        for key, value in plain(members[0].info).items()
+        if key not in _NAMES and all(run.info.get(key) == value for run in members)
     }
     return {
         "scoring": scoring,

@@ -367,13 +367,14 @@ def _describe_run(learner, y, X_test, queried, plan):
     """Return the `info` of a run."""
     initial, noise = plan["initial"], plan["noise"]
     final_estimator = plan["final_estimator"]
+    versions = collect_versions(VERSIONED)
     if initial is not None and not isinstance(initial, str):
         initial = "given"
     return {
         "strategy": format_name(learner.strategy),
         "estimator": to_text(learner.estimator),
         "seed": learner.random_state,
-        "versions": collect_versions(VERSIONED),
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "pool_size": len(y),
         "test_size": 0 if X_test is None else count_items(X_test),
         "initial": initial or "random",

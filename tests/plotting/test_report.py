@@ -93,7 +93,7 @@ def test_the_page_says_what_all_runs_share():
         for i, run in enumerate(RUNS)
     ]
     for run in runs:
-        run.info["versions"] = {"python": "3.11.7", "skactive": "0.2.0"}
+        run.info["versions"] = "python 3.11.7, skactive 0.2.0"
     text = format_report({"table": summarize_runs(runs)})
     settings = "pool_size 600; versions python 3.11.7, skactive 0.2.0."
     assert f"\n\nOf all runs: {settings}\n\n" in text

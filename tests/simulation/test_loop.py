@@ -162,7 +162,7 @@ def test_the_record_is_json():
         "strategy": "margin",
         "estimator": "LogisticRegression()",
         "seed": 0,
-        "versions": collect_versions(VERSIONED),
+        "versions": ", ".join(map(" ".join, collect_versions(VERSIONED).items())),
         "pool_size": 80,
         "test_size": 80,
         "initial": "random",
