@@ -1,6 +1,7 @@
 """Learning curves of strategies, with bands over seeds."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -135,15 +136,10 @@ class ActiveLearningCurveDisplay:
             If there are no runs, the runs lack the metric, or a list mixes data sets
             or learners in one group.
         """
+        average = partial(learning_curve, against=against, method=band or "std")
         curves = {}
         for name, group in sort_runs(runs, groupby).items():
-            curves[name] = learning_curve(
-                group,
-                scoring,
-                against=against,
-                method=band or "std",
-                confidence_level=confidence_level,
-            )
+            curves[name] = average(group, scoring, confidence_level=confidence_level)
             scoring = curves[name].scoring
         display = cls(curves=curves, reference=reference, baseline=baseline)
         return display.plot(ax, score_name=score_name, band=band is not None)
