@@ -31,7 +31,7 @@ class LearningCurve:
     Parameters
     ----------
     n_labeled : ndarray of shape (r,)
-        Label counts.
+        Label counts, or costs if `against` is "cost".
     mean, std : ndarray of shape (r,)
         Mean and standard deviation over the runs. `std` divides by n - 1 and is NaN for
         a single run.
@@ -43,6 +43,8 @@ class LearningCurve:
         The metric, and how the band was computed.
     confidence_level : float
         Level of the band.
+    against : {"labels", "cost"}, default="labels"
+        What the curve is drawn against.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class LearningCurve:
     scoring: str
     method: str
     confidence_level: float
+    against: str = "labels"
 
     @property
     def n_runs(self) -> int:
@@ -69,9 +72,11 @@ class LearningCurve:
         return len(self.scores)
 
     def to_frame(self) -> Any:
-        """Return a pandas.DataFrame with a row for each label count."""
-        names = ("n_labeled", "mean", "std", "low", "high")
-        return make_frame({name: getattr(self, name) for name in names})
+        """Return a pandas.DataFrame with a row for each label count or cost."""
+        names = ("mean", "std", "low", "high")
+        x = "cost" if self.against == "cost" else "n_labeled"
+        columns = {name: getattr(self, name) for name in names}
+        return make_frame({x: self.n_labeled, **columns})
 
     def __str__(self):
         rows = [
@@ -83,30 +88,33 @@ class LearningCurve:
         title = f"{self.scoring}, {self.n_runs} runs, band: {self.method}"
         if self.method != "std":
             title += f" {self.confidence_level:.0%}"
-        return f"{title}\n{format_table(['labels', 'mean', 'low', 'high'], rows)}"
+        return f"{title}\n{format_table([self.against, 'mean', 'low', 'high'], rows)}"
 
 
-def align_runs(runs, scoring=None, *, grid=None):
+def align_runs(runs, scoring=None, *, grid=None, against="labels"):
     """Interpolate the scores of runs at the same numbers of labels.
 
     If the label counts of the runs are equal, the points are unchanged. Otherwise the
     grid holds every label count of any run within the range that all runs cover, and
     each run is interpolated linearly between its own points. Nothing is extrapolated,
-    and points without a score are ignored.
+    and points without a score are ignored. Costs differ between runs, so their grid
+    has as many even steps as the longest run.
 
-    Returns `n_labeled` (r,), `scores` (n_runs, r).
+    Returns `n_labeled` (r,) or costs, `scores` (n_runs, r).
     """
     runs = as_runs(runs)
     scoring = name_metric(runs, scoring)
-    points = [known_points(run, scoring) for run in runs]
+    points = [known_points(run, scoring, against) for run in runs]
     start = max(n_labeled[0] for n_labeled, _ in points)
     stop = min(n_labeled[-1] for n_labeled, _ in points)
     if start > stop:
         raise ValueError(
-            f"'runs' must have label counts in common, got one run that begins at "
+            f"'runs' must have {against} in common, got one run that begins at "
             f"{start} and one that ends at {stop}. Compare runs with the same budget."
         )
-    if grid is None:
+    if grid is None and against == "cost":
+        counts = np.linspace(start, stop, max(len(costs) for costs, _ in points))
+    elif grid is None:
         counts = np.unique(np.concatenate([n_labeled for n_labeled, _ in points]))
         counts = counts[(counts >= start) & (counts <= stop)]
     else:
@@ -135,6 +143,7 @@ def _as_grid(grid, start, stop) -> NDArray[Any]:
 @validate_params(
     {
         "scoring": [str, None],
+        "against": [StrOptions({"labels", "cost"})],
         "method": [StrOptions(set(METHODS))],
         "random_state": ["random_state"],
     }
@@ -143,6 +152,7 @@ def learning_curve(
     runs: Runs,
     scoring: str | None = None,
     *,
+    against: str = "labels",
     grid: "ArrayLike | None" = None,
     confidence_level: float = 0.95,
     method: Literal["bootstrap", "t", "std", "percentile"] = "bootstrap",
@@ -157,10 +167,13 @@ def learning_curve(
         Runs of one strategy with several seeds.
     scoring : str or None, default=None
         Defaults to the first metric of the first run.
+    against : {"labels", "cost"}, default="labels"
+        Whether the curve shows the score at numbers of labels or at costs, as in
+        `run.cost`.
     grid : array-like or None, default=None
-        Label counts to interpolate at, linearly. Defaults to every label count of any
-        run within the range that all runs cover. Nothing is extrapolated, and points
-        without a score are ignored.
+        Label counts, or costs, to interpolate at, linearly. Defaults to every label
+        count of any run within the range that all runs cover, and to even steps of the
+        cost. Nothing is extrapolated, and points without a score are ignored.
     confidence_level : float, default=0.95
         Level of the band; "std" does not use it.
     method : {"bootstrap", "t", "std", "percentile"}, default="bootstrap"
@@ -212,7 +225,7 @@ def learning_curve(
     """
     runs = as_runs(runs)
     scoring = name_metric(runs, scoring)
-    n_labeled, scores = align_runs(runs, scoring, grid=grid)
+    n_labeled, scores = align_runs(runs, scoring, grid=grid, against=against)
     low, high = find_band(scores, method, confidence_level, n_resamples, random_state)
     return LearningCurve(
         n_labeled=n_labeled,
@@ -224,6 +237,7 @@ def learning_curve(
         scoring=scoring,
         method=method,
         confidence_level=confidence_level,
+        against=against,
     )
 
 
@@ -337,7 +351,7 @@ def group_runs(
     Raises
     ------
     ValueError
-        If a run does not hold a key.
+        If a run does not hold a key, or a group mixes data sets.
 
     Examples
     --------
@@ -370,7 +384,22 @@ def group_runs(
             )
         name = ", ".join(str(run.info[key]) for key in keys)
         groups.setdefault(name, []).append(run)
+    for name, group in groups.items():
+        refuse_mixed(group, {"data"} - set(keys), f"'runs' under {name!r}")
     return groups
+
+
+def refuse_mixed(runs, keys, subject):
+    """Raise an error if runs differ in a key of `info`."""
+    for key in keys:
+        distinct = {json.dumps(run.info.get(key), default=str) for run in runs}
+        if len(distinct) > 1:
+            raise ValueError(
+                f"{subject} differ in {key!r}: {', '.join(sorted(distinct))}. Their "
+                "mean would mix these. Pass the runs of one, name several keys as "
+                f"'groupby', such as ({key!r}, 'strategy'), or pass a dict from name "
+                "to runs."
+            )
 
 
 def _as_keys(groupby):
@@ -386,19 +415,9 @@ def _as_keys(groupby):
 def sort_runs(runs, groupby="strategy"):
     """Group runs, and raise an error if a group mixes data sets or learners."""
     groups = group_runs(runs, groupby)
-    if isinstance(runs, Mapping):
-        return groups
-    for name, group in groups.items():
-        for key in ("data", "learner", "strategy", "protocol"):
-            distinct = {json.dumps(run.info.get(key), default=str) for run in group}
-            if key not in _as_keys(groupby) and len(distinct) > 1:
-                values = ", ".join(sorted(distinct))
-                raise ValueError(
-                    f"'runs' under {name!r} differ in {key!r}: {values}. Their mean "
-                    "would mix these. Pass the runs of one, name several keys as "
-                    f"'groupby', such as ({key!r}, 'strategy'), or pass a dict from "
-                    "name to runs."
-                )
+    keys = {"learner", "strategy", "protocol"} - set(_as_keys(groupby))
+    for name, group in () if isinstance(runs, Mapping) else groups.items():
+        refuse_mixed(group, sorted(keys), f"'runs' under {name!r}")
     return groups
 
 
@@ -459,14 +478,15 @@ def name_metric(runs, scoring=None):
     return scoring
 
 
-def known_points(curve, scoring=None):
-    """Read the label counts at which a score is known.
+def known_points(curve, scoring=None, against="labels"):
+    """Read the label counts, or costs, at which a score is known.
 
     Returns `n_labeled` (p,), `scores` (p,).
     """
     if isinstance(curve, Run):
         scoring = name_metric([curve], scoring)
-        n_labeled, scores = curve.n_labeled, curve.curve(scoring)
+        n_labeled = curve.cost if against == "cost" else curve.n_labeled
+        scores = curve.curve(scoring)
     elif hasattr(curve, "n_labeled") and hasattr(curve, "mean"):
         n_labeled, scores = np.asarray(curve.n_labeled), np.asarray(curve.mean)
     else:

@@ -21,6 +21,7 @@ from ._curves import (
     learning_curve,
     name_metric,
     pair_runs,
+    refuse_mixed,
     t_test,
 )
 from ._labels_needed import labels_to_reach
@@ -209,17 +210,20 @@ def diagnose(
     """  # noqa: E501
     runs, baseline_runs = as_runs(runs), as_runs(baseline_runs, "baseline_runs")
     check_options(confidence_level, n_resamples)
-    scoring = name_metric([*runs, *baseline_runs], scoring)
-    grid, scores = align_runs([*runs, *baseline_runs], scoring)
+    members = [*runs, *baseline_runs]
+    refuse_mixed(members, ["data"], "'runs' and 'baseline_runs'")
+    scoring = name_metric(members, scoring)
+    grid, scores = align_runs(members, scoring)
     ours, theirs = scores[: len(runs)], scores[len(runs) :]
     pairs = pair_runs(runs, baseline_runs)
     options = confidence_level, n_resamples, random_state
     gaps, intervals = _compare(
-        _summarize(ours, grid), _summarize(theirs, grid), pairs, options
+        summarize_curves(ours, grid), summarize_curves(theirs, grid), pairs, options
     )
     n = min(len(runs), len(baseline_runs))
     baseline = str(baseline_runs[0].info.get("strategy") or "the baseline")
     verdict, reason = _judge(n, intervals, criterion, worthwhile, baseline)
+    judged = gaps[criterion], intervals[criterion]
     curve, baseline_curve = (
         learning_curve(group, scoring, grid=grid, method="std")
         for group in (runs, baseline_runs)
@@ -241,18 +245,11 @@ def diagnose(
         gap_end=gaps["end"],
         gap_end_interval=intervals["end"],
         **_count_labels(curve, baseline_curve),
-        seeds_needed=_count_seeds(
-            n,
-            gaps[criterion],
-            intervals[criterion],
-            worthwhile,
-            verdict,
-            confidence_level,
-        ),
+        seeds_needed=_count_seeds(n, *judged, worthwhile, verdict, confidence_level),
     )
 
 
-def _summarize(scores, grid):
+def summarize_curves(scores, grid):
     """Return the mean over the curve and the last score of each run, (n, 2)."""
     end = scores[:, -1]
     if len(grid) == 1:

@@ -23,6 +23,7 @@ from ._curves import (
     known_points,
     name_metric,
     pair_runs,
+    refuse_mixed,
     sort_runs,
     split_groups,
     widened_tail,
@@ -335,7 +336,7 @@ def labels_needed(
     )
     members = [run for group in groups.values() for run in group]
     scoring = name_metric([*members, *baseline_runs], scoring)
-    _check_data([*members, *baseline_runs])
+    refuse_mixed([*members, *baseline_runs], ["data"], "'runs' and 'baseline'")
     theirs = _scores_at(baseline_runs, scoring, at)
     target = np.sort(theirs).mean()
     estimates, run_labels, run_reached, paired = [], [], [], []
@@ -361,16 +362,6 @@ def labels_needed(
         n_baseline_runs=len(baseline_runs),
         confidence_level=float(confidence_level),
     )
-
-
-def _check_data(runs):
-    """Raise an error if runs name several data sets."""
-    data = {str(run.info["data"]) for run in runs if run.info.get("data") is not None}
-    if len(data) > 1:
-        raise ValueError(
-            f"'runs' and 'baseline' must be of one data set, got {sorted(data)}. Make "
-            "one table per data set."
-        )
 
 
 def _scores_at(runs, scoring, at):

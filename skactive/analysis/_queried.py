@@ -232,7 +232,7 @@ def class_coverage(run: Run, y: "ArrayLike") -> ClassCoverage:
 
         - `classes` (k,): the classes of the pool, or the columns of an indicator
           matrix.
-        - `n_labeled` (r,): number of items queried so far.
+        - `n_labeled` (r,): number of labels so far.
         - `counts` (r, k): number of labels of each class so far.
         - `n_seen` (r,): number of classes with a label.
         - `imbalance` (r,): labels of the largest class minus those of the smallest,
@@ -260,11 +260,11 @@ def class_coverage(run: Run, y: "ArrayLike") -> ClassCoverage:
     """
     (run,) = as_runs(run, "run")
     classes, holds = list_classes(y)
-    queried = run.queried
-    if queried.size:
-        queried = as_positions(queried, len(holds), name="run.queried")
-    holds = holds[queried]
-    sizes = [len(record["queried"]) for record in run.rounds]
+    if run.queried.size:
+        as_positions(run.queried, len(holds), name="run.queried")
+    labeled = [[i for i in r["queried"] if i not in r["refused"]] for r in run.rounds]
+    holds = holds[[i for positions in labeled for i in positions]]
+    sizes = [len(positions) for positions in labeled]
     seen = np.cumsum(holds, axis=0)
     seen = np.concatenate([np.zeros((1, len(classes)), dtype=int), seen])
     n_labeled = np.cumsum(sizes, dtype=int)

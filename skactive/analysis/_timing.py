@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
-from ._curves import Groups, group_runs, name_metric, spread
+from ._curves import Groups, name_metric, sort_runs, spread
 
 PHASES = ("precomputation", "fit", "query")
 
@@ -75,15 +75,15 @@ def equal_time(
     chosen_by: str | None = None,
     phases: Sequence[str] = ("fit",),
 ) -> EqualTime:
-    """Compare strategies or protocols at equal time.
+    """Compare strategies or protocols at equal processor time.
 
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
         A sequence is grouped by the strategy in the `info` of each run.
     seconds : array-like of shape (t,) or None, default=None
-        Time budgets. Defaults to five budgets, evenly spaced up to the time of the
-        slowest run.
+        Time budgets, as processor seconds. Defaults to five budgets, evenly spaced up
+        to the time of the slowest run.
     scoring : str or None, default=None
         Defaults to the first metric of the first run.
     chosen_by : str or None, default=None
@@ -116,7 +116,7 @@ def equal_time(
     all layers    -  0.7   0.9
     last 3      0.6  0.8  0.85
     """
-    groups = group_runs(runs)
+    groups = sort_runs(runs)
     members = [run for group in groups.values() for run in group]
     scoring = name_metric(members, scoring)
     chosen_by = scoring if chosen_by is None else name_metric(members, chosen_by)
@@ -166,7 +166,7 @@ def _best_within(budgets, times, scores, merits):
 
 @dataclass(frozen=True, eq=False)
 class LedgerTable:
-    """Seconds of each phase, for each strategy, from :func:`ledger_table`.
+    """Processor seconds of each phase, for each strategy, from :func:`ledger_table`.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class LedgerTable:
         return make_frame({"strategy": self.names, **columns, "total": self.total})
 
     def __str__(self):
-        header = ["seconds", *self.phases, "total", "runs"]
+        header = ["processor seconds", *self.phases, "total", "runs"]
         rows = [
             [name, *map(format_number, (*means, total)), str(n)]
             for name, means, total, n in zip(
@@ -217,7 +217,7 @@ class LedgerTable:
 
 @validate_params({"phases": [str, list, tuple, None]})
 def ledger_table(runs: "Groups", *, phases: Sequence[str] | None = None) -> LedgerTable:
-    """Compute the mean seconds of each phase of the loop.
+    """Compute the mean processor seconds of each phase of the loop.
 
     Parameters
     ----------
@@ -239,10 +239,10 @@ def ledger_table(runs: "Groups", *, phases: Sequence[str] | None = None) -> Ledg
     >>> run = Run([{"queried": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> print(ledger_table([run]))
-    seconds  precomputation  fit  query  final_training  total  runs
-    margin               30    2    0.5               0   32.5     1
+    processor seconds  precomputation  fit  query  final_training  total  runs
+    margin                         30    2    0.5               0   32.5     1
     """
-    groups = group_runs(runs)
+    groups = sort_runs(runs)
     all_phases = list(next(iter(groups.values()))[0].ledger)
     phases = all_phases if phases is None else _as_phases(phases, all_phases)
     spent = [

@@ -1,6 +1,7 @@
 """Learning curves of strategies, with bands over seeds."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -93,6 +94,7 @@ class ActiveLearningCurveDisplay:
         runs: Groups,
         *,
         scoring: str | None = None,
+        against: str = "labels",
         groupby: str | Sequence[str] = "strategy",
         band: Literal["bootstrap", "t", "std", "percentile"] | None = "bootstrap",
         confidence_level: float = 0.95,
@@ -109,6 +111,9 @@ class ActiveLearningCurveDisplay:
             A list is grouped by the `info` of the runs.
         scoring : str or None, default=None
             A metric of all runs. Defaults to the first metric of the first run.
+        against : {"labels", "cost"}, default="labels"
+            What the score is drawn against, as in
+            :func:`skactive.analysis.learning_curve`.
         groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
         band : {"bootstrap", "t", "std", "percentile"} or None, default="bootstrap"
@@ -131,11 +136,10 @@ class ActiveLearningCurveDisplay:
             If there are no runs, the runs lack the metric, or a list mixes data sets
             or learners in one group.
         """
+        average = partial(learning_curve, against=against, method=band or "std")
         curves = {}
         for name, group in sort_runs(runs, groupby).items():
-            curves[name] = learning_curve(
-                group, scoring, method=band or "std", confidence_level=confidence_level
-            )
+            curves[name] = average(group, scoring, confidence_level=confidence_level)
             scoring = curves[name].scoring
         display = cls(curves=curves, reference=reference, baseline=baseline)
         return display.plot(ax, score_name=score_name, band=band is not None)
@@ -183,7 +187,7 @@ class ActiveLearningCurveDisplay:
         }
 
         first = next(iter(curves.values()))
-        label_axes(ax, "labels", score_name or first.scoring.replace("_", " "))
+        label_axes(ax, first.against, score_name or first.scoring.replace("_", " "))
         self.legend_ = add_legend(
             ax,
             [self.lines_[name] for name in order],

@@ -13,6 +13,7 @@ from ..analysis import (
     format_report,
     group_runs,
     pair_runs,
+    summarize_data_sets,
     summarize_runs,
 )
 from ..simulation import read_runs
@@ -23,7 +24,7 @@ from ._rows import LedgerDisplay
 
 _CAPTIONS = {
     "curves": "Learning curves",
-    "ledger": "Seconds of a run",
+    "ledger": "Processor seconds of a run",
     "overlap": "Overlap of the labeled items with {}",
 }
 
@@ -34,7 +35,8 @@ def write_report(
 ) -> tuple[str, list[Path]]:
     """Write report.md, report.json and pictures of the runs in a folder.
 
-    The report has a table and pictures for each data set and learner. If an error is
+    The report has a table and pictures for each data set and learner. For a learner
+    that has several data sets, it begins with a table over all of them. If an error is
     raised, nothing is written.
 
     Parameters
@@ -89,37 +91,48 @@ def write_report(
         )
     sections = _split(runs)
     summaries = {
-        heading: summarize_runs(group, scoring=scoring)
-        for heading, group in sections.items()
+        heading: summarize_data_sets(group, scoring=scoring)
+        for heading, group in _split(runs, "Over all data sets").items()
+        if _share_strategies(group)
     }
-    text = format_report(summaries)
-    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
-    pictures, parts = {}, []
+    drawn: dict[str, bytes] = {}
+    shown: dict[str, list[str]] = {}
     for heading, group in sections.items():
         suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
-        parts.append(format_report({heading: summaries[heading]}).rstrip())
+        summaries[heading] = summarize_runs(group, scoring=scoring)
         baseline = summaries[heading]["baseline"]
+        shown[heading] = []
         for kind, picture in _draw(group, summaries[heading]).items():
             name = f"{kind}{suffix}.png"
-            pictures[name] = picture
-            parts.append(f"![{_CAPTIONS[kind].format(baseline)}]({name})")
-    page = "\n\n".join(parts) + "\n"
-    contents = {"report.md": page.encode(), "report.json": record.encode(), **pictures}
+            drawn[name] = picture
+            shown[heading].append(f"![{_CAPTIONS[kind].format(baseline)}]({name})")
+    text, page = format_report(summaries), format_report(summaries, shown)
+    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
+    contents = {"report.md": page.encode(), "report.json": record.encode(), **drawn}
     for name, content in contents.items():
         write_listed(folder / name, partial(Path.write_bytes, data=content))
     return text, [folder / name for name in contents]
 
 
-def _split(runs):
-    """Return the runs by data set, and by learner if there are several."""
+def _split(runs, over=None):
+    """Return the runs by data set, or of all under `over`, and by learner if needed."""
     learners = {run.info.get("learner") for run in runs}
     sections = {}
     for run in runs:
-        names = [run.info.get("data", "data")]
+        names = [over or run.info.get("data", "data")]
         if len(learners) > 1:
             names.append(run.info.get("learner", "learner"))
         sections.setdefault(", ".join(map(str, names)), []).append(run)
     return sections
+
+
+def _share_strategies(runs):
+    """Whether several data sets have several strategies with scores in common."""
+    pairs = {}
+    for run in runs:
+        pair = run.info.get("strategy"), *run.score_names[:1]
+        pairs.setdefault(run.info.get("data"), set()).add(pair)
+    return min(len(pairs), len(set.intersection(*pairs.values()))) > 1
 
 
 def _draw(runs, summary):
@@ -133,7 +146,9 @@ def _draw(runs, summary):
     def draw_seconds(ax):
         LedgerDisplay.from_runs(groups, phases=list(seconds[0]), ax=ax)
         if encoding > 0:
-            ax.set_xlabel(f"seconds of a run; encoding, once for all: {encoding:.1f} s")
+            ax.set_xlabel(
+                f"processor seconds of a run; encoding, once for all: {encoding:.1f} s"
+            )
 
     pictures = {
         "curves": lambda ax: ActiveLearningCurveDisplay.from_runs(

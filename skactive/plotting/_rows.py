@@ -337,7 +337,7 @@ class LedgerDisplay:
         self.bars_: dict[str, Any] = {}
         self.texts_: list[Any] = []
         draw(ax, mean, used)
-        label_axes(ax, "seconds", "")
+        label_axes(ax, "processor seconds", "")
         name_rows(ax, self.table.names, 0.55)
         self.legend_ = add_legend_above(
             ax,

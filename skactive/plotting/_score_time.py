@@ -146,7 +146,7 @@ class ScoreTimeDisplay:
         baseline: str | None = "random",
         ax: Any = None,
     ) -> Self:
-        """Draw the scores of loops against their seconds.
+        """Draw the scores of loops against their processor seconds.
 
         Each point is a round: the mean seconds and the mean score over the runs. The
         number of points is that of the shortest run. A final model that was trained
@@ -207,7 +207,7 @@ class ScoreTimeDisplay:
             curves=curves,
             finals=finals,
             score_name=str(scoring).replace("_", " "),
-            time_name=f"seconds of {_enumerate(what)}",
+            time_name=f"processor seconds of {_enumerate(what)}",
             baseline=baseline,
         )
         return display.plot(ax)

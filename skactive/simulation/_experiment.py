@@ -60,6 +60,7 @@ def run_experiment(
     pool_size: int | None = None,
     scoring: str | Callable | list | tuple | set | dict | None = None,
     noise: float | Callable | None = None,
+    cost: ArrayLike | Callable | None = None,
     stopping: Any = None,
     final_estimator: BaseEstimator | None = None,
     n_jobs: int | None = None,
@@ -80,9 +81,10 @@ def run_experiment(
     seeds : int or sequence of int, default=5
         The seeds, or their number, at most 1,000,000: the `random_state` of each run.
         Within a seed, all strategies begin with the same labels.
-    n_initial, n_rounds, initial, batch_size, pool_size, scoring, noise, stopping, \
-final_estimator
-        As in :func:`skactive.simulate`.
+    n_initial, n_rounds, initial, batch_size, pool_size, scoring, noise, cost, \
+stopping, final_estimator
+        As in :func:`skactive.simulate`. For data sets of several sizes, `cost` must be
+        a function of an item.
     n_jobs : int or None, default=None
         Number of runs in parallel. Defaults to 1, or to the value of
         :func:`joblib.parallel_config`. Any joblib backend works.
@@ -161,6 +163,7 @@ final_estimator
         "pool_size": pool_size,
         "scoring": scoring,
         "noise": noise,
+        "cost": cost,
         "stopping": stopping,
         "final_estimator": final_estimator,
     }

@@ -11,7 +11,7 @@ from ..stopping import Run
 NAMES = ("data", "learner", "strategy", "seed")  # of a run of an experiment
 _ALONE = ()  # the names of a run of `simulate`
 _FILE = "runs.jsonl"
-_VERSIONED = ("skactive", "numpy", "scikit-learn")
+VERSIONED = ("skactive", "numpy", "scikit-learn")
 
 
 class OtherSettingsError(ValueError):
@@ -227,7 +227,7 @@ class RunRecorder:
                     f"it: {exc}. Restore the file, or choose another folder."
                 ) from exc
         if not self._folder.lines:
-            self._folder.add(_ALONE, versions=collect_versions(_VERSIONED))
+            self._folder.add(_ALONE, versions=collect_versions(VERSIONED))
 
     def _follow(self, line):
         """Apply a line that an earlier process wrote."""
@@ -259,7 +259,7 @@ class RunRecorder:
 
 
 def _warn_of_versions(written, folder):
-    installed = collect_versions(_VERSIONED)
+    installed = collect_versions(VERSIONED)
     if written != installed:
         warnings.warn(
             f"the simulation in {os.fspath(folder)!r} began with {written} and "

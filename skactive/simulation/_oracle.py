@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils._containers import count_items, take_rows
+from .._utils._containers import as_list, count_items, take_rows
+from .._utils._format import brief
 from .._utils._labels import as_labels
 from .._utils._positions import as_positions
 from .._utils._repeatable import base_seed, round_rng
@@ -92,11 +93,12 @@ class Oracle:
     """Return the known labels in place of a person, with noise if wanted.
 
     With a probability as `noise`, the wrong labels follow from `seed` alone: every
-    strategy meets the same ones.
+    strategy meets the same ones. `costs` (n,) are of all items, 1 each by default.
     """
 
-    def __init__(self, y, noise=None, seed=0):
+    def __init__(self, y, noise=None, seed=0, costs=None):
         self.y = y
+        self.costs = np.ones(len(y)) if costs is None else costs
         self.noise = noise
         self.seed = seed
         if noise and not callable(noise):
@@ -121,21 +123,43 @@ class Oracle:
         return classes[(codes + wrong * shift) % len(classes)]
 
     def label(self, positions, round_number):
-        """Return the labels of some positions, (b,)."""
-        labels = self.y[positions]
+        """Return labels of some positions, and which positions have one, (b,)."""
+        labels, answered = self.y[positions], np.ones(len(positions), dtype=bool)
         if not callable(self.noise) or not len(positions):
-            return labels
+            return labels, answered
         rng = round_rng(self.seed, round_number, "noise")
+        # In an array of str, None would become the text "None".
+        kind = object if labels.dtype.kind in "UT" else labels.dtype
         try:
-            return as_labels(
-                self.noise(positions.copy(), labels.copy(), rng), len(positions)
-            )
+            labels = self.noise(positions.copy(), labels.astype(kind), rng)
+            refused = np.array([label is None for label in as_list(labels)])
+            if len(refused) == len(positions) and refused.any():
+                answered = ~refused
+                labels = [label for label in as_list(labels) if label is not None]
+            if not answered.any():
+                return self.y[:0], answered
+            return as_labels(labels, answered.sum()), answered
         except (TypeError, ValueError) as exc:
             exc.add_note(
                 f"The labels came from 'noise', asked for {len(positions)} of them in "
                 f"round {round_number}."
             )
             raise
+
+
+def as_costs(cost, X):
+    """Return the cost of each item of `X`, (n,); None if each costs 1."""
+    if cost is None:
+        return None
+    costs = np.array([cost(item) for item in as_list(X)] if callable(cost) else cost)
+    n = count_items(X)
+    is_number = costs.dtype.kind in "iuf" and costs.shape == (n,)
+    if not is_number or not ((costs >= 0) & (costs < np.inf)).all():
+        raise ValueError(
+            f"'cost' must be one number of at least 0 for each of the {n} items of "
+            f"'X', or a function of an item that returns it; got {brief(cost)}."
+        )
+    return costs
 
 
 def _draw_others(codes, rng):

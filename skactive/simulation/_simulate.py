@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from numbers import Integral, Real
-from time import perf_counter
+from time import process_time
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from .._storage._fingerprint import to_text
+from .._storage._fingerprint import collect_versions, to_text
 from .._utils._bases import BaseEstimator, MetaEstimatorMixin, clone, fit_context
 from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._format import progress_bar
@@ -28,14 +28,15 @@ from .._utils._sklearn import (
 )
 from ..learner import ActiveLearner, DelegationMixin
 from ..stopping import Run, get_stopping_rule, is_rule, should_stop
-from ._folder import RunRecorder
-from ._oracle import Oracle, choose_initial
+from ._folder import VERSIONED, RunRecorder
+from ._oracle import Oracle, as_costs, choose_initial
 from ._scoring import Scores, check_labels, check_test_data
 
 # `run_experiment` has these arguments as well.
 CONSTRAINTS = {
     "scoring": [str, callable, list, tuple, set, frozenset, dict, None],
     "noise": [Interval(Real, 0, 1, closed="both"), callable, None],
+    "cost": ["array-like", callable, None],
     "final_estimator": [HasMethods(["fit", "get_params"]), None],
     "verbose": ["verbose", StrOptions({"auto"})],
 }
@@ -64,6 +65,7 @@ def simulate(
     batch_size: int | None = None,
     pool_size: int | None = None,
     noise: float | Callable | None = None,
+    cost: ArrayLike | Callable | None = None,
     stopping: Any = None,
     final_estimator: Any = None,
     precompute: bool = True,
@@ -107,7 +109,13 @@ def simulate(
     noise : float, callable or None, default=None
         The probability of a wrong label, which is any other class (for several labels
         per item and for numbers, the label of another item), or a function
-        `noise(positions, labels, rng) -> labels`. `y_test` has no noise.
+        `noise(positions, labels, rng) -> labels`. `y_test` has no noise. The function
+        can refuse an item with None in place of its label: the item gets no label, is
+        not queried again, and is listed as "refused" in the record of the round.
+    cost : array-like of shape (n,), callable or None, default=None
+        Cost of each item of `X` in any unit, such as minutes, or a function of one item
+        that returns it. Items that are refused cost as much as others. `run.cost` holds
+        the sum after each round. By default, each item costs 1.
     stopping : rule, str or None, default=None
         A rule of :mod:`skactive.stopping`, or its name, that can end the loop early. A
         clone of it is started with `start()` and called as `check(run, learner, X)`
@@ -149,6 +157,11 @@ def simulate(
 
     Notes
     -----
+    All seconds are processor seconds of this process, summed over its threads. Other
+    programs on the machine do not change them. They leave out the worker processes of
+    an estimator (`n_jobs`), and count a GPU only while the processor waits for it. If
+    threads simulate several runs at once, each run counts the seconds of all.
+
     The ledger of the run counts encoding as "precomputation" only if the first step of
     the pipeline caches its output. Cached features take almost no time.
     The activations of frozen layers that :class:`skactive.bert.BertClassifier` caches
@@ -185,13 +198,14 @@ def simulate(
     y = as_labels(y, count_items(X))
     check_labels(y, learner.estimator)
     y_test = check_test_data(X_test, y_test, y, learner.estimator)
+    costs = as_costs(cost, X)
     X, y = take_pool(X, y, pool_size)
     rule = _start_rule(stopping)
     score = Scores(learner, X_test, y_test, scoring)
     recorder = RunRecorder(folder)
     seed = recorder.choose_seed(base_seed(learner.random_state))
     queried = choose_initial(initial, n_initial, y, round_rng(seed, 0, "initial"))
-    oracle = Oracle(y, noise, seed)
+    oracle = Oracle(y, noise, seed, costs)
 
     plan = {
         "n_initial": n_initial,
@@ -199,6 +213,7 @@ def simulate(
         "initial": initial,
         "scoring": scoring,
         "noise": noise,
+        "cost": costs,
         "stopping": stopping,
         "final_estimator": final_estimator,
     }
@@ -211,12 +226,9 @@ def simulate(
         if precompute:
             seconds = precompute_features(learner.estimator, X, X_test)
             recorder.record("precomputation", seconds=seconds)
-        options = {"score": score, "rule": rule, "verbose": verbose}
-        stopped_by = run_loop(
-            learner, X, oracle, queried, n_rounds, recorder, **options
-        )
-        final = _train_final(learner, final_estimator, X, run, score)
-        recorder.end(stopped_by, **final)
+        loop = learner, X, oracle, queried, n_rounds, recorder
+        ended_by = run_loop(*loop, score=score, rule=rule, verbose=verbose)
+        recorder.end(ended_by, **_train_final(learner, final_estimator, X, run, score))
     return run
 
 
@@ -245,7 +257,7 @@ def run_loop(
     with progress_bar(verbose, iterable=rounds, **bar) as rounds:
         for number in rounds:
             # Choose what to label: a round of an earlier process is not queried again.
-            start = perf_counter()
+            start = process_time()
             if number < n_done:
                 queried = _positions(run.rounds[number])
             elif number > 0:
@@ -253,27 +265,30 @@ def run_loop(
                     queried = learner.query(X, candidates=unlabeled)
                 except NothingToAskError:  # the rest repeats texts that have a label
                     break
-            query_seconds = perf_counter() - start if number > 0 else 0.0
+            query_seconds = process_time() - start if number > 0 else 0.0
 
-            # Label: the oracle knows the round, for its noise.
-            labels = oracle.label(queried, number)
+            # Label: the oracle knows the round, for its noise. What it refuses is not
+            # queried again.
+            labels, answered = oracle.label(queried, number)
             unlabeled[queried] = False
 
             # Train. Without initial items there is nothing to learn from yet.
-            start = perf_counter()
-            if len(queried):
+            start = process_time()
+            if len(labels):
                 train = learner.fit if number == 0 else learner.teach
                 pool = _pool_for(learner, X, unlabeled)
-                train(take_rows(X, queried), labels, **pool)
-            fit_seconds = perf_counter() - start
+                train(take_rows(X, queried[answered]), labels, **pool)
+            fit_seconds = process_time() - start
 
             # Score and record, before the next round begins.
             if number >= n_done:
+                spent = run.rounds[-1]["cost"] if number else 0.0
                 recorder.record(
                     "round",
                     round=number,
                     queried=queried.tolist(),
-                    n_labeled=int(unlabeled.size - unlabeled.sum()),
+                    refused=queried[~answered].tolist(),
+                    cost=spent + float(oracle.costs[queried].sum()),
                     fit_seconds=fit_seconds,
                     query_seconds=query_seconds,
                     scores={} if score is None else score(learner),
@@ -291,12 +306,14 @@ def run_loop(
 def _take_over(learner, X, oracle, run, unlabeled):
     """Train `learner` on the labels of all rounds of `run`, as its last round did."""
     rounds = [_positions(record) for record in run.rounds]
-    labels = [oracle.label(queried, number) for number, queried in enumerate(rounds)]
-    labels = [part for part in labels if len(part)]
+    answers = [oracle.label(queried, number) for number, queried in enumerate(rounds)]
+    labels = [part for part, _ in answers if len(part)]
     if labels:
         pool = _pool_for(learner, X, unlabeled)
-        X = take_rows(X, run.queried)
-        learner._resume(X, np.concatenate(labels), len(rounds) - 1, **pool)
+        answered = np.concatenate([part for _, part in answers])
+        X = take_rows(X, run.queried[answered])
+        n_rounds = sum(len(part) > 0 for part, _ in answers[1:])
+        learner._resume(X, np.concatenate(labels), n_rounds, **pool)
 
 
 def _pool_for(learner, X, unlabeled):
@@ -311,15 +328,15 @@ def _positions(record):
 
 
 def _train_final(learner, estimator, X, run, score):
-    """Train the final model on all labels; return its scores and the seconds."""
+    """Train the final model on all labels; return its scores and processor seconds."""
     if estimator is None or not hasattr(learner, "X_labeled_"):
         return {"final_scores": {}, "seconds": 0.0}
-    start = perf_counter()
+    start = process_time()
     unlabeled = np.ones(count_items(X), dtype=bool)
     unlabeled[run.queried] = False
     learner.set_params(estimator=clone(estimator))
     learner.refit(**_pool_for(learner, X, unlabeled))
-    seconds = perf_counter() - start
+    seconds = process_time() - start
     return {"final_scores": score(learner), "seconds": seconds}
 
 
@@ -351,12 +368,14 @@ def _describe_run(learner, y, X_test, queried, plan):
     """Return the `info` of a run."""
     initial, noise = plan["initial"], plan["noise"]
     final_estimator = plan["final_estimator"]
+    versions = collect_versions(VERSIONED)
     if initial is not None and not isinstance(initial, str):
         initial = "given"
     return {
         "strategy": format_name(learner.strategy),
         "estimator": to_text(learner.estimator),
         "seed": learner.random_state,
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "pool_size": len(y),
         "test_size": 0 if X_test is None else count_items(X_test),
         "initial": initial or "random",
@@ -396,18 +415,18 @@ def find_cached_steps(estimator):
 
 
 def precompute_features(estimator, *containers):
-    """Compute the features that a pipeline caches; return the seconds, 0 for none.
+    """Compute the features that a pipeline caches; return the processor seconds.
 
     Containers that are None are skipped.
     """
     steps = find_cached_steps(estimator)
     if not steps:
         return 0.0
-    start = perf_counter()
+    start = process_time()
     for X in containers:
         for step in steps if X is not None else ():
             X = step.transform(X)
-    return perf_counter() - start
+    return process_time() - start
 
 
 class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):

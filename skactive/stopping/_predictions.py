@@ -468,7 +468,8 @@ class SelectedAccuracy(StoppingRule):
         """Compute the accuracy of the previous model on the items of the last round."""
         has_classes = knows_classes(learner, type(self).__name__)
         before, self._model = self._model, learner.estimator_ if has_classes else None
-        queried = run.rounds[-1]["queried"] if run.rounds else []
+        last = run.rounds[-1] if run.rounds else {"queried": ()}
+        queried = [i for i in last["queried"] if i not in last["refused"]]
         if before is None or not len(queried):
             return False
         labels = learner.y_labeled_[-len(queried) :]

@@ -25,19 +25,21 @@ class Run:
     """Record of one simulation.
 
     Two runs are equal if they queried the same items, have the same scores and ended in
-    the same way; the seconds do not count.
+    the same way; seconds and versions do not count.
 
     Parameters
     ----------
     rounds : sequence of dict, default=()
         One record for the initial labels and one for each round: `queried` (their
-        positions, best first), `n_labeled` (labels so far), `scores` (metric to value
-        after training on them, None if unknown; empty without test data),
-        `fit_seconds` and `query_seconds`. Only `queried` is required.
+        positions, best first), `refused` (those of them that got no label), `n_labeled`
+        (labels so far), `cost` (of all queried items so far, 1 each by default),
+        `scores` (metric to value after training, None if unknown; empty without test
+        data), `fit_seconds` and `query_seconds` (of the processor). Only `queried` is
+        required.
     info : dict or None, default=None
         Description of the run as plain JSON values, such as strategy, seed and data.
     ledger : dict or None, default=None
-        Seconds spent outside the rounds: "precomputation" and "final_training".
+        Processor seconds outside the rounds: "precomputation" and "final_training".
         "fit" and "query" default to the sums over the rounds.
     final_scores : dict or None, default=None
         Metric to value of the final model, if one was trained after the loop.
@@ -47,7 +49,7 @@ class Run:
     Attributes
     ----------
     rounds : list of dict
-        The records, each with all five keys.
+        The records, each with all keys.
     info, final_scores : dict
     stopped_by : str or None
     session : LabelingSession or None
@@ -106,12 +108,20 @@ class Run:
         record : dict
             A record as in `rounds`.
         """
-        before = self.rounds[-1]["n_labeled"] if self.rounds else 0
+        last = self.rounds[-1] if self.rounds else {"n_labeled": 0, "cost": 0.0}
         try:
-            queried = [operator.index(position) for position in record["queried"]]
+            queried, refused = (
+                [operator.index(position) for position in positions]
+                for positions in (record["queried"], record.get("refused") or ())
+            )
+            n_new = len(queried) - len(refused)
+            n_labeled = int(record.get("n_labeled", last["n_labeled"] + n_new))
+            n_paid = n_labeled - last["n_labeled"] + len(refused)
             entry = {
                 "queried": queried,
-                "n_labeled": int(record.get("n_labeled", before + len(queried))),
+                "refused": refused,
+                "n_labeled": n_labeled,
+                "cost": float(record.get("cost", last["cost"] + n_paid)),
                 "scores": dict(record.get("scores") or {}),
                 "fit_seconds": float(record.get("fit_seconds", 0.0)),
                 "query_seconds": float(record.get("query_seconds", 0.0)),
@@ -127,6 +137,11 @@ class Run:
     def n_labeled(self) -> NDArray:
         """Labels after each round, ndarray of int, shape (r,)."""
         return np.array([record["n_labeled"] for record in self.rounds], dtype=int)
+
+    @property
+    def cost(self) -> NDArray:
+        """Cost of all queried items after each round, ndarray of float, (r,)."""
+        return np.array([record["cost"] for record in self.rounds], dtype=float)
 
     @property
     def queried(self) -> NDArray:
@@ -173,7 +188,7 @@ class Run:
 
     @property
     def ledger(self) -> dict[str, float]:
-        """Seconds of each phase, dict.
+        """Processor seconds of each phase, dict.
 
         "precomputation" (representations of the pool, once), "fit" and
         "query" (over all rounds) and "final_training".
@@ -221,7 +236,7 @@ class Run:
         -------
         frame : pandas.DataFrame
             One row per round: `round`, `n_labeled`, each metric, `fit_seconds`,
-            `query_seconds` and `queried` (a list).
+            `query_seconds`, `cost`, `queried` and `refused` (lists).
 
         Raises
         ------
@@ -233,7 +248,7 @@ class Run:
             "n_labeled": self.n_labeled,
             **{scoring: self.curve(scoring) for scoring in self.score_names},
         }
-        for key in ("fit_seconds", "query_seconds", "queried"):
+        for key in ("fit_seconds", "query_seconds", "cost", "queried", "refused"):
             columns[key] = [record[key] for record in self.rounds]
         return make_frame(columns)
 
@@ -341,11 +356,11 @@ class Run:
 
 
 def _timeless(value):
-    """Return a record without its seconds."""
+    """Return a record without its seconds and versions."""
     if isinstance(value, dict):
         return {
             key: _timeless(item)
             for key, item in value.items()
-            if key != "ledger" and not key.endswith("seconds")
+            if key not in ("ledger", "versions") and not key.endswith("seconds")
         }
     return [_timeless(item) for item in value] if isinstance(value, list) else value

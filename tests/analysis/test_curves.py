@@ -297,3 +297,37 @@ def test_without_pandas_the_frame_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         learning_curve(THREE).to_frame()
+
+
+# Costs
+
+
+def spend(costs, scores):
+    rounds = [
+        {"queried": [i], "cost": cost, "scores": {"f1": score}}
+        for i, (cost, score) in enumerate(zip(costs, scores, strict=True))
+    ]
+    return Run(rounds)
+
+
+def test_a_curve_against_the_cost():
+    run = spend([2, 4, 10], [0.5, 0.6, 0.9])
+    curve = learning_curve(run, against="cost", grid=[2, 4, 7, 10])
+    assert_allclose(curve.mean, [0.5, 0.6, 0.75, 0.9])
+    assert curve.against == "cost"
+    assert list(curve.to_frame())[:2] == ["cost", "mean"]
+    assert str(curve).splitlines()[1].startswith("cost")
+
+
+def test_costs_of_several_runs_are_spaced_evenly():
+    runs = [spend([1, 4, 11], [0, 0.3, 1]), spend([3, 6, 12], [0.2, 0.5, 1])]
+    curve = learning_curve(runs, against="cost")
+    assert_allclose(curve.n_labeled, [3, 7, 11])
+    expected = [np.interp([3, 7, 11], run.cost, run.scores) for run in runs]
+    assert_allclose(curve.scores, expected)
+
+
+def test_runs_without_costs_in_common_are_refused():
+    runs = [spend([1, 2], [0, 1]), spend([3, 4], [0, 1])]
+    with pytest.raises(ValueError, match="must have cost in common"):
+        learning_curve(runs, against="cost")

@@ -313,7 +313,7 @@ def test_runs_must_share_a_metric():
 
 def test_runs_must_share_the_data():
     runs = {"a": line(0.1, data="sst2"), "b": line(0.1, data="trec")}
-    with pytest.raises(ValueError, match=r"of one data set, got \['sst2', 'trec'\]"):
+    with pytest.raises(ValueError, match='differ in \'data\': "sst2", "trec"'):
         labels_needed(runs, "b", 100)
     with pytest.raises(ValueError, match="differ in 'data'"):
         labels_needed([*runs.values(), line(0.1, "random")], "random", 100)

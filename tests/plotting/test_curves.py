@@ -242,3 +242,10 @@ def test_curves_of_two_metrics_have_no_axis_in_common(three_strategies):
 def test_no_curves(curves):
     with pytest.raises(ValueError, match="'curves' must be a dict"):
         ActiveLearningCurveDisplay(curves=curves).plot()
+
+
+def test_a_curve_can_be_drawn_against_the_cost(ax):
+    rounds = [{"queried": [i], "cost": 5 * i, "scores": {"f1": i / 4}} for i in (1, 2)]
+    display = _draw({"margin": [Run(rounds)]}, ax, against="cost")
+    assert_allclose(display.lines_["margin"].get_xydata(), [[5, 0.25], [10, 0.5]])
+    assert ax.get_xlabel() == "cost"

@@ -45,7 +45,7 @@ MEANS = {
 def test_bars_are_mean_seconds(runs, ax, log):
     display = LedgerDisplay.from_runs(runs, ax=ax, log=log)
     assert _widths(display) == MEANS
-    assert ax.get_xlabel() == "seconds"
+    assert ax.get_xlabel() == "processor seconds"
     assert [t.get_text() for t in ax.get_yticklabels()] == ["AL+LR", "PRepAL", "AL+FT"]
     assert ax.yaxis_inverted()
 

@@ -80,17 +80,17 @@ def test_scores_of_rounds_are_means_of_seconds_and_scores(ax):
     runs = {"margin": [_run(2, 0.5, 0.75), _run(4, 0.25, 0.5)]}
     display = ScoreTimeDisplay.from_runs(runs, ax=ax)
     assert_allclose(display.lines_["margin"].get_xydata(), [[3, 0.375], [6, 0.625]])
-    assert ax.get_xlabel() == "seconds of fit"
+    assert ax.get_xlabel() == "processor seconds of fit"
     assert ax.get_ylabel() == "accuracy"
 
 
 @pytest.mark.parametrize(
     ("phases", "name", "expected"),
     [
-        (["query"], "seconds of query", [0, 10]),
+        (["query"], "processor seconds of query", [0, 10]),
         (
             ["precomputation", "fit", "query"],
-            "seconds of precomputation, fit and query",
+            "processor seconds of precomputation, fit and query",
             [102, 114],
         ),
     ],
@@ -124,7 +124,7 @@ def test_a_final_model_comes_after_the_rounds(ax):
     assert_allclose(line.get_xydata(), [[4, 0.75], [64, 0.875]])
     assert line.get_markevery() == [1]
     assert line.get_marker() == display.lines_["PRepAL"].get_marker()
-    assert ax.get_xlabel() == "seconds of fit and final training"
+    assert ax.get_xlabel() == "processor seconds of fit and final training"
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert texts == ["AL+LR", "PRepAL", "final model"]
 

@@ -12,7 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, simulate
+from skactive._storage._fingerprint import collect_versions
 from skactive.simulation import SimulatedLearner
+from skactive.simulation._folder import VERSIONED
 
 from ._helpers import X, make, y
 
@@ -160,6 +162,7 @@ def test_the_record_is_json():
         "strategy": "margin",
         "estimator": "LogisticRegression()",
         "seed": 0,
+        "versions": ", ".join(map(" ".join, collect_versions(VERSIONED).items())),
         "pool_size": 80,
         "test_size": 80,
         "initial": "random",

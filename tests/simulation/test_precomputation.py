@@ -1,6 +1,6 @@
 """Features that are kept are computed before the first round, and only those."""
 
-from time import sleep
+from time import process_time, sleep
 
 import numpy as np
 import pytest
@@ -28,7 +28,9 @@ class Slow(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         type(self).seen += (len(X),)
-        sleep(0.01)
+        end = process_time() + 0.01
+        while process_time() < end:
+            pass
         return 2 * X
 
     def __sklearn_tags__(self):
@@ -58,12 +60,24 @@ def test_features_that_are_kept_come_first(front):
     assert seen[: 2 * n] == (80,) * n + (50,) * n
     assert seen[2 * n] == 6
     assert run.ledger["precomputation"] >= 0.02 * n
+
     plain, seen = run_slowly(*front, precompute=False)
     assert seen[0] == 6
     assert plain == run
     assert plain.ledger["precomputation"] == 0
     _, seen = run_slowly(*front, X_test=None, y_test=None)
     assert seen[: n + 1] == (80,) * n + (6,)
+
+
+@pytest.mark.long
+def test_seconds_are_those_of_the_processor():
+    class Waiting(Slow):
+        def transform(self, X):
+            sleep(0.3)
+            return X
+
+    run, _ = run_slowly(Waiting())
+    assert sum(run.ledger.values()) < 0.6  # it waits for 0.3 s in each of many calls
 
 
 @pytest.mark.parametrize("front", [(Slow(None),), (StandardScaler(), Slow())])

@@ -84,6 +84,7 @@ def test_seconds_make_no_difference():
     other = make(ledger={"precomputation": 1.0})
     other.rounds[1]["fit_seconds"] = 99.0
     other.info["encoding_seconds"] = 3.0
+    other.info["versions"] = {"numpy": "1.0"}
     assert other == make()
 
 
@@ -142,7 +143,7 @@ def test_the_frame_has_a_row_for_each_round():
     frame = make().to_frame()
     assert list(frame) == [
         *("round", "n_labeled", "accuracy", "f1"),
-        *("fit_seconds", "query_seconds", "queried"),
+        *("fit_seconds", "query_seconds", "cost", "queried", "refused"),
     ]
     assert_array_equal(frame["f1"], [np.nan, 0.25, 0.5])
     assert frame["queried"].tolist() == [[], [4, 2], [0]]
