@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 # Files of the package that are not Python, and where code and fonts of others would be.
-ASSETS = {"html", "css", "gz", "js", "svg", "toml", "typed"}
+ASSETS = {"html", "css", "gz", "js", "pyi", "svg", "toml", "typed"}
 NOTICE = re.compile(r"copyright (\(c\)|\d)|©|@license|@font-face", re.IGNORECASE)
 
 

@@ -41,7 +41,7 @@ from skactive.registry import FunctionStrategy, PointwiseStrategy, Strategy
 from skactive.semi_supervised import MixtureClassifier, SelfTraining
 from skactive.simulation import SimulatedLearner
 from skactive.stopping import StoppingRule
-from skactive.strategies import Random
+from skactive.strategies import Random, WrapperStrategy
 
 # Estimators of texts ------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ ARGUMENTS = {
     "source": "rows.npy",
     "until": 0.9,
 }
-ABSTRACT = (Strategy, PointwiseStrategy, StoppingRule)
+ABSTRACT = (Strategy, PointwiseStrategy, WrapperStrategy, StoppingRule)
 
 
 @pytest.mark.parametrize("cls", [x for x in PUBLIC if x not in ABSTRACT])

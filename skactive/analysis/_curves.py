@@ -152,7 +152,7 @@ def learning_curve(
     runs: Runs,
     scoring: str | None = None,
     *,
-    against: str = "labels",
+    against: Literal["labels", "cost"] = "labels",
     grid: "ArrayLike | None" = None,
     confidence_level: float = 0.95,
     method: Literal["bootstrap", "t", "std", "percentile"] = "bootstrap",

@@ -50,3 +50,4 @@ from ._wrappers import Partitioned as Partitioned
 from ._wrappers import Prefilter as Prefilter
 from ._wrappers import Subsample as Subsample
 from ._wrappers import Switch as Switch
+from ._wrappers import WrapperStrategy as WrapperStrategy

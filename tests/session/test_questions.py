@@ -318,7 +318,9 @@ def test_a_crash_between_the_sessions_is_repaired(open_desks, monkeypatch):
     desks = open_desks()
     (shown,) = desks["topic"].next("tab", None, 1)
     assert [x["open"] for x in shown["questions"].values()] == [True] * 3
-    assert {len(x.session._core.state.audited) for x in desks.values()} == {5}
+    audited = [{*x.session._core.state.audited} for x in desks.values()]
+    longest = max(audited, key=len)  # the next five may be asked for in the background
+    assert all(len(ids) >= 5 and ids <= longest for ids in audited)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
