@@ -165,7 +165,7 @@ CHECKED = [
         {WEIGHTS: REPEATS, "check_classifiers_train(X_dtype=float32)": ROUNDED},
     ),
     (
-        TunedOneVsRestClassifier(LINE),
+        TunedOneVsRestClassifier(LINE, random_state=0),
         {"check_classifier_multioutput": "predicts by tuned thresholds, not by 0.5"},
     ),
     (SelfTraining(LINE, random_state=0), {WEIGHTS: COUNTED, SPARSE_WEIGHTS: COUNTED}),
