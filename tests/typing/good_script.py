@@ -72,7 +72,7 @@ def know_results(learner: ActiveLearner, texts: list[str], y: list[str]) -> None
     assert_type(learner.fit(texts, y).teach(texts, y).refit(), ActiveLearner)
     assert_type(learner.query(texts), NDArray[np.intp])
     assert_type(learner.set_params(batch_size=3), ActiveLearner)
-    assert_type(learner.set_fit_request(sample_weight=True), ActiveLearner)
+    learner.set_fit_request(sample_weight=True)
     assert_type(learner.predict(X=texts), NDArray[Any])
     assert_type(learner.predict_proba(texts), NDArray[Any])
     assert_type(learner.decision_function(texts), NDArray[Any])

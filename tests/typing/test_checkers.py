@@ -71,13 +71,15 @@ def _run_mypy(folder):
 
 
 def _run_pyright(folder):
-    if shutil.which("pyright") is None:
+    places = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    program = shutil.which("pyright", path=os.pathsep.join(places))
+    if program is None:
         absent("pyright is not installed")
     settings = {"include": SCRIPTS, "extraPaths": [str(ROOT)]}
     (folder / "pyrightconfig.json").write_text(
         json.dumps({**settings, "reportUnusedExpression": False})
     )
-    command = ["pyright", "--outputjson", "--pythonpath", sys.executable, "-p", "."]
+    command = [program, "--outputjson", "--pythonpath", sys.executable, "-p", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return [
