@@ -60,7 +60,7 @@ def run_experiment(
     pool_size: int | None = None,
     scoring: str | Callable | list | tuple | set | dict | None = None,
     noise: float | Callable | None = None,
-    cost: ArrayLike | Callable | None = None,
+    cost: "ArrayLike | Callable | None" = None,
     stopping: Any = None,
     final_estimator: BaseEstimator | None = None,
     n_jobs: int | None = None,
