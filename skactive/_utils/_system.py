@@ -143,15 +143,14 @@ def note_signals():
 @contextmanager
 def interrupt_at_sigterm() -> Iterator[None]:
     """Raise KeyboardInterrupt at SIGTERM, as Ctrl-C does; Windows never sends it."""
-    try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # another thread than the main one gets no signals
-        yield
-        return
+    number, handler = signal.SIGTERM, signal.default_int_handler
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(number, handler) if is_main else None
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        if is_main:  # another thread gets no signals
+            signal.signal(number, before or signal.SIG_DFL)
 
 
 def lower_priority(by=10):
