@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -171,8 +172,9 @@ class Adapter:
         finally:
             process.kill()
             process.wait()
-            process.stdin.close()
             process.stdout.close()
+            with suppress(OSError):  # what it did not read cannot be written
+                process.stdin.close()
         with self._lock:
             self._process = None
             if answer == "done":

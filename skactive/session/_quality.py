@@ -54,7 +54,6 @@ class Quality:
             estimate, self._classes, shares = assess(core, self._n_wanted)
         elif core.target == "multi-label" and n_sample >= MIN_AUDIT:
             shares = find_prevalence(core, None, 0.95, blind=True)
-        self._estimate = estimate
         if shares is not None:
             self.shares = {
                 key_of(name): [share.value, *share.interval]
@@ -64,10 +63,13 @@ class Quality:
         if estimate.n_audited:
             accuracy = estimate.accuracy, estimate.accuracy_interval
             self._curve.append([estimate.n_labels, *accuracy])
-        if self._has_goal or shares is not None:
-            widest = self._find_widest(self._goal, shares)
-            if widest is not None and widest.value is not None:
-                self._widest = widest, n_sample, n_labels
+        try:
+            if self._has_goal or shares is not None:
+                widest = self._find_widest(self._goal, shares)
+                if widest is not None and widest.value is not None:
+                    self._widest = widest, n_sample, n_labels
+        finally:  # last, as its number of labels says that the rest is there
+            self._estimate = estimate
 
     @property
     def n_labels(self):

@@ -299,6 +299,27 @@ def test_an_error_of_the_process_is_said_and_the_frozen_part_goes_on(
     assert re.search("did not learn .*'lr' parameter", models.encoder_error)
 
 
+def test_a_process_that_ends_before_it_has_read_its_task_is_an_error(
+    start, monkeypatch
+):
+    begin = _adaptation.start_daemon
+
+    def begin_late(follow, process, task, *rest):
+        process.wait()
+        begin(follow, process, "{}", *rest)
+
+    monkeypatch.setattr(_adaptation, "start_daemon", begin_late)
+    monkeypatch.setattr(_adaptation, "_CODE", "pass")
+    session = start()
+    session.tell(some(30), unasked=True)
+    session.ask(1)
+    models, end = session._core.models, time.monotonic() + 60
+    while models.encoder_error is None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert "did not learn" in models.encoder_error
+    assert not models._adapter.busy
+
+
 @pytest.mark.slow
 def test_python_exits_at_once_while_an_encoder_learns(tiny_bert, tmp_path):
     script = f"""if True:
