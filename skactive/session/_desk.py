@@ -195,7 +195,7 @@ class Desk:
             "random_only": self._core.queue.random_only,
             "model": {**models.describe(), "error": self._find_error()},
             "suggestions": compare_suggestions(self._core, labels, self._predicted),
-            "estimate": self._quality.line(n),
+            "estimate": self._quality.line(n, who),
             "recent": list_recent(self._core, who, self._predicted, answers),
             "undo": describe_event(state.last_undoable(who)),
             **describe_changed(self._core, self._doubts, answers),

@@ -1,12 +1,22 @@
 """The estimates of a session while people label, in words."""
 
+from dataclasses import replace
+
 from .._utils._labels import key_of
 from ..estimation import MeanEstimate, measure_agreement
 from ..stopping import AuditGoal
-from ._evidence import MIN_AUDIT, MIN_LABELS, Estimate, assess, find_prevalence
+from ._evidence import (
+    MIN_AUDIT,
+    MIN_LABELS,
+    Estimate,
+    assess,
+    find_prevalence,
+    minutes_left,
+)
 
 _PLANNED = "shares:5"  # what is planned for without a goal
 _WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
+_PACE = 5  # answers of a person that tell the pace
 
 
 class Quality:
@@ -76,15 +86,25 @@ class Quality:
         """Number of labels of the last estimate, 0 before the first."""
         return self._estimate.n_labels
 
-    def line(self, n_labels):
-        """Return a line for a front end that has `n_labels`; it can be blank."""
+    def line(self, n_labels, annotator):
+        """Return a line for the front end of an annotator; it can be blank."""
         accuracy = ""
         if self._estimate.n_audited:
             accuracy = self.say(n_labels)
         elif self._core.target == "single-label" and self._core.queue.audit_every:
             accuracy = self.explain(n_labels)
         goal = self._say_goal(n_labels) if self._has_goal else ""
-        return "; ".join(filter(None, [accuracy, goal, self._estimate.say_minutes()]))
+        minutes = self._at_pace(n_labels, annotator).say_minutes()
+        return "; ".join(filter(None, [accuracy, goal, minutes]))
+
+    def _at_pace(self, n_labels, annotator):
+        """Return the last estimate, with the minutes at the annotator's own pace."""
+        answers = self._core.state.list_answers()
+        own = [one.seconds for one in answers if one.annotator == annotator]
+        if self._estimate.minutes is None or len(own) - own.count(None) < _PACE:
+            return self._estimate
+        minutes = minutes_left(own, self._n_wanted - n_labels)
+        return replace(self._estimate, minutes=minutes)
 
     def describe(self, state, forecast):
         """Return what `Desk.quality` does; `state` and `forecast` are of the desk."""

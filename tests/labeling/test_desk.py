@@ -471,6 +471,17 @@ def _wait_for_estimate(desk, n=20):
     return desk.state()["estimate"]
 
 
+def test_the_minutes_are_those_of_each_persons_own_pace(open_desk):
+    desk = open_desk(n_labels=44)
+    for id in range(20):
+        who, seconds = ("ann", 60.0) if id < 10 else ("bob", 5.0)
+        label = "yes" if id % 2 else "no"
+        desk.answer(id, label, "tab", annotator=who, seconds=seconds)
+    _wait_for_estimate(desk)
+    for who, minutes in (("ann", 24), ("bob", 2), ("eve", 13)):
+        assert desk.state(who)["estimate"] == f"{minutes} min left at your pace"
+
+
 def test_nothing_is_said_about_the_pool_without_an_audit(open_desk):
     desk = open_desk(n_labels=50)
     _label(desk, 20)
