@@ -257,6 +257,7 @@ def estimate_quality(
 
 # Parts of a pool for a class: items in it and predicted to be, and so on.
 _BOTH, _GUESS, _TRUTH, _EITHER = range(4)
+_PARTS = np.multiply, lambda truth, guess: guess, lambda truth, guess: truth, np.maximum
 
 
 def _find_confidence(proba, several):
@@ -274,7 +275,7 @@ def _predict(proba, several):
 class _Rates:
     """Ratios of two parts of a pool, with intervals.
 
-    `_pairs` are the labels and predictions (n, k) of the sample; with probabilities of
+    `_pairs` are the labels and predictions (k, n) of the sample; with probabilities of
     the pool, also those that models expect in the sample and in the pool.
     """
 
@@ -283,6 +284,7 @@ class _Rates:
         self._pairs = [(truth, guess)]
         if beliefs[1] is not None:
             self._pairs += [(p, _predict(p, several)) for p in beliefs]
+        self._pairs = [[np.ascontiguousarray(x.T) for x in y] for y in self._pairs]
         self.f1 = cache(self._find_f1)
 
     def _find_f1(self, chosen):
@@ -354,9 +356,9 @@ class _Rates:
         """Return parts (n,) of some classes, and their probabilities (., 2)."""
         sums = []
         for pair in self._pairs:
-            truth, guess = (x[:, slice(*chosen)] for x in pair)
-            parts = truth * guess, guess, truth, np.maximum(truth, guess)
-            sums.append(np.stack([parts[i].sum(axis=1) for i in chosen_parts]))
+            truth, guess = (x[slice(*chosen)] for x in pair)
+            parts = [_PARTS[i](truth, guess) for i in chosen_parts]
+            sums.append(np.stack([part.sum(axis=0) for part in parts]))
         return [*sums[0].astype(float), *(x.T for x in sums[1:])]
 
     def average_f1(self, classes):
