@@ -302,8 +302,6 @@ def summaries(folder):
             **against,
             **seeded,
             **{
-                "features": features,
-                "y": labels,
                 "criterion": "curve",
                 "worthwhile": 0.005,
             },
@@ -348,7 +346,7 @@ def summaries(folder):
             **shown,
         },
         "LabelsNeededDisplay.from_runs": {
-            **{"runs": b, "baseline": a, "at": 12, "scoring": "f1", "log": False},
+            **{"runs": b, "baseline": a, "at": 12, "scoring": "f1"},
             **{"confidence_level": 0.9, **shown},
         },
         "LayerChangeDisplay.from_changes": {"changes": changes, "log": False},

@@ -578,7 +578,7 @@ def test_one_class_is_not_enough(open_page, axe):
     page.until(lambda: "Which classes?" in page.text("form"))
     page.all(".text")[0].click()
     page.press("1", " ", "s", "f", "n", "/")  # there is nothing to act on
-    page.all("form button")[0].click()
+    page.all("form .primary")[0].click()
     page.until(lambda: "at least two classes" in page.text(".warning"))
     assert find_violations(page, axe) == []
     session = page.desk.session
