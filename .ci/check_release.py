@@ -74,13 +74,15 @@ def check_sdist(path, version):
         "benchmarks",
         "constraints.txt",
         "docs",
+        "hatch_build.py",
+        "packaging",
         "pyproject.toml",
         "skactive",
         "tests",
     }
     found = {name.partition("/")[0] for name in names}
     assert listed <= found, listed - found
-    assert not {name for name in names if "__pycache__" in name or "_build" in name}
+    assert not {x for x in names if {"__pycache__", "_build"} & {*x.split("/")}}
     print(f"{path.name}: {len(names)} files, {path.stat().st_size / 1e6:.2f} MB")
 
 
