@@ -13,6 +13,7 @@ from importlib import import_module
 
 import numpy as np
 from sklearn import config_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import Bunch
 
@@ -339,7 +340,8 @@ def _decode_by_skops(node, where, reader):
 def _complete(estimator):
     """Set parameters that another version of scikit-learn lacked to their defaults."""
     for part in _walk(estimator):
-        for name in getattr(type(part), "_get_param_names", list)():
+        known = type(part)._get_param_names() if isinstance(part, BaseEstimator) else ()
+        for name in known:
             default = inspect.signature(type(part)).parameters[name].default
             if not hasattr(part, name) and default is not inspect.Parameter.empty:
                 setattr(part, name, default)
