@@ -94,7 +94,7 @@ class ActiveLearningCurveDisplay:
         runs: Groups,
         *,
         scoring: str | None = None,
-        against: str = "labels",
+        against: Literal["labels", "cost"] = "labels",
         groupby: str | Sequence[str] = "strategy",
         band: Literal["bootstrap", "t", "std", "percentile"] | None = "bootstrap",
         confidence_level: float = 0.95,
