@@ -15,7 +15,7 @@ class ReadmeHook(MetadataHookInterface):
     def update(self, metadata):
         """Set the readme."""
         text = Path(self.root, "README.md").read_text("utf-8")
-        address = self.config.get("address") or metadata.get("urls", {}).get("Source")
+        address = metadata.get("urls", {}).get("Source")
         metadata["readme"] = {
             "content-type": "text/markdown",
             "text": make_absolute(text, address),

@@ -14,7 +14,7 @@ from ._diagnosis import diagnose
 from ._labels_needed import LabelsNeeded, labels_needed, labels_to_reach
 from ._queried import Overlap, class_coverage, describe_batches, mean_jaccard
 from ._report import format_report as format_report
-from ._report import runs_to_frame, summarize_data_sets, summarize_runs
+from ._summaries import runs_to_frame, summarize_data_sets, summarize_runs
 from ._timing import LedgerTable, equal_time, ledger_table
 from ._timing import score_against_time as score_against_time
 

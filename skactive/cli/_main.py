@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from .._utils._system import interrupt_at_sigterm
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Commands are imported when they run, so that --help needs no scikit-learn.
         module, function = command.split(":")
         run = getattr(import_module(f".{module}", __package__), function)
-        if function == "run_label":  # the same command continues
+        if "command" in signature(run).parameters:  # the same command continues
             words = sys.argv[1:] if argv is None else argv
             options["command"] = shlex.join(["skactive", *map(str, words)])
         with interrupt_at_sigterm(), _print_log(shown), warnings.catch_warnings():

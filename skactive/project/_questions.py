@@ -223,6 +223,11 @@ class Questions:
         -------
         questions : Questions
             Open ones; what was chosen is recorded for the next time.
+
+        Raises
+        ------
+        ValueError
+            If a question or its classes do not fit the table. Nothing has begun then.
         """
         asked = {
             x["name"]: {name: words or None for name, words in x["classes"].items()}
@@ -258,6 +263,11 @@ class Questions:
         project : Questions or Project
             Those that were found, or the project with what was chosen before; see
             :meth:`Project.recall`.
+
+        Raises
+        ------
+        ValueError
+            If the table lacks a column that was recorded.
         """
         record = recall_begun(project.file_, project.label, project.folder)
         if QUESTIONS not in record:

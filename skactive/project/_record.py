@@ -200,6 +200,12 @@ def read_record(folder):
         good = good and all(isinstance(x, str | None) for x in options)
         keys = LABELED, PREDICTED, CHOSEN, DESCRIPTIONS, QUESTIONS
         good = good and all(isinstance(record.get(key, {}), dict) for key in keys)
+        asked = record.get(QUESTIONS) or {"kinds": (), "only_if": None}
+        good = good and isinstance(asked["only_if"], dict | None)
+        for name, kind in asked["kinds"]:
+            good = (
+                good and isinstance(name, str | list) and isinstance(kind, str | None)
+            )
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -20,7 +20,8 @@ from skactive.analysis import (
     summarize_runs,
     wilcoxon,
 )
-from skactive.analysis._report import format_report, friedman
+from skactive.analysis._report import format_report
+from skactive.analysis._summaries import friedman
 from skactive.plotting import ActiveLearningCurveDisplay
 from skactive.simulation import Run
 

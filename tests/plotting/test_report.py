@@ -6,8 +6,8 @@ import re
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from skactive.analysis import holm
-from skactive.analysis._report import format_report, summarize_runs
+from skactive.analysis import holm, summarize_runs
+from skactive.analysis._report import format_report
 from skactive.cli import main
 from skactive.plotting import LedgerDisplay, write_report
 from skactive.simulation import Run

@@ -174,6 +174,24 @@ def test_a_damaged_record_is_named_and_kept(begin, tmp_path, content):
     assert record.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    "questions",
+    [
+        [],
+        {"kinds": []},
+        {"kinds": [["a"]], "only_if": None},
+        {"kinds": 3, "only_if": 0},
+    ],
+)
+def test_damaged_questions_of_a_record_are_named(begin, tmp_path, questions):
+    begin(answers=["good", "bad"])
+    record = tmp_path / "t.skactive" / RECORD
+    content = json.loads(record.read_bytes()) | {"questions": questions}
+    record.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"t.skactive/project.json is damaged, or not"):
+        begin()
+
+
 def test_files_of_another_program_in_the_folder_are_refused(begin, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "model.json").write_text("{}")
