@@ -24,10 +24,11 @@ def format_report(summaries, pictures=None):
 
 _NOTES = (
     "In the tables of single data sets, *over the curve* is the mean score over the "
-    "numbers of labels, and brackets hold its 95% interval over seeds, for a strategy "
-    "alone. p (Holm) is of a t test of this mean, paired by seed or else Welch's "
-    "(marked), corrected for the strategies in the table. A large p does not show that "
-    "strategies are equal: see what the interval holds."
+    "numbers of labels. Brackets hold the 95% interval of the difference over seeds, "
+    "which is not corrected for the number of strategies. p (Holm) is that of a t test "
+    "of the difference, paired by seed (Welch's where marked), and corrected for the "
+    "strategies in the table. A large p does not show that strategies are equal: the "
+    "interval says how far apart they can be."
 )
 
 
