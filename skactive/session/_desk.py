@@ -126,7 +126,7 @@ class Desk:
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
         self._shown: dict[int, str] = {}  # what of a machine was shown, by the look
         self._reader = ReadCounter(self._models.estimator)
-        self._leases = Leases(self._state, core.queue)
+        self._leases = Leases(self._state, core.queue, self._lock)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
         self._slow = ThreadPoolExecutor(1, initializer=lower_priority)
@@ -253,15 +253,21 @@ class Desk:
             Empty when no item is left.
         """
         who = self._who(annotator)
+        ids = self._take(self._leases.take, self._ask, client, who, n_queries)
+        return self._items(ids, who, n_top=MOST_TOP)
+
+    def _take(self, take, ask, client, annotator, n):
+        """Take ids for a front end; where few wait, others are chosen meanwhile."""
         while True:
-            with self._lock:
-                ids, n_waiting = self._leases.take(client, who, n_queries)
-            if n_waiting < n_queries + 5:
-                self._leases.check_annotators(who)
-                job = self._in_background(("ask", who), self._ask, who)
-                if not n_waiting and job.result():  # new items came
-                    continue
-            return self._items(ids, who, n_top=MOST_TOP)
+            ids, n_waiting = take(client, annotator, n)
+            if n_waiting >= n + 5:
+                return ids
+            self._leases.check_annotators(annotator)
+            before = self._jobs.get(("ask", annotator))
+            job = self._in_background(("ask", annotator), ask, annotator)
+            # An older job may have looked before the last answer.
+            if n_waiting or not (job.result() or job is before):
+                return ids
 
     def _ask(self, annotator):
         """Choose items in the background; return whether there were any."""

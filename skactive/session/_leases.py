@@ -2,19 +2,22 @@
 
 import time
 
+from .._utils._repeatable import synchronized
+
 _STALE_SECONDS = 90.0  # of inactivity, after which items are released
 _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
 
 
 class Leases:
-    """The waiting items of each front end. The caller holds the lock of the session."""
+    """The waiting items of each front end."""
 
-    def __init__(self, state, queue):
-        self._state, self._queue = state, queue
+    def __init__(self, state, queue, lock):
+        self._state, self._queue, self._lock = state, queue, lock
         self._owners = {}  # (annotator, id) -> its front end
         self._seen = {}  # front end -> time of its last call
 
+    @synchronized
     def take(self, client, annotator, n):
         """Return at most `n` ids for a front end, and the number the annotator has.
 
@@ -38,6 +41,7 @@ class Leases:
         self._owners.update(dict.fromkeys(leased, client))
         return [id for _, id in leased], n_waiting
 
+    @synchronized
     def hear(self, client):
         """Note that a front end is there, and return the time; forget the oldest."""
         self._seen.pop(client, None)
@@ -46,17 +50,20 @@ class Leases:
             del self._seen[next(iter(self._seen))]
         return now
 
+    @synchronized
     def give(self, annotator, id, client):
         """Assign an item to a front end, or to none."""
         self._owners.pop((annotator, id), None)
         if client is not None:
             self._owners[annotator, id] = client
 
+    @synchronized
     def release(self, client):
         """Release the items of a closed front end."""
         self._seen.pop(client, None)
         self._owners = {key: c for key, c in self._owners.items() if c != client}
 
+    @synchronized
     def check_annotators(self, annotator):
         """Raise an error if texts wait for very many other annotators."""
         waiting = {self._state.batches[number][1] for number in [*self._state.open]}

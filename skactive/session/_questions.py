@@ -36,7 +36,7 @@ class Screens:
     def __init__(self):
         self.desks = {}
         self.lock, self._asking = threading.RLock(), threading.Lock()
-        self.leases = Leases(self, self)
+        self.leases = Leases(self, self, self.lock)
         self._places, self._turn, self._shared, self._states = {}, 0, set(), []
 
     def open_desk(self, name, *args, only_if=None, **options):
@@ -85,8 +85,7 @@ class Screens:
             with self._asking:
                 self._share(annotator)
             self._shared.add(annotator)
-        with self.lock:
-            return self.leases.take(client, annotator, n)
+        return self.leases.take(client, annotator, n)
 
     def ask(self, annotator):
         """Have the next question choose texts; return whether there were any."""
@@ -192,14 +191,8 @@ class QuestionDesk(Desk):
     def next(self, client, annotator=None, n_queries=2):
         """Return the next texts of a front end; the questions choose them in turn."""
         who, first = self._who(annotator), next(iter(self.desks.values()))
-        while True:
-            ids, n_waiting = self._screens.take(client, who, n_queries)
-            if n_waiting < n_queries + 5:
-                self._leases.check_annotators(who)
-                job = first._in_background(("ask", who), self._screens.ask, who)
-                if not n_waiting and job.result():
-                    continue
-            return self._show(ids, who)
+        take, ask = self._screens.take, self._screens.ask
+        return self._show(first._take(take, ask, client, who, n_queries), who)
 
     def _show(self, ids, annotator):
         """Return texts with the item of each question."""

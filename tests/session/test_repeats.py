@@ -1,5 +1,6 @@
 """Texts that come again to the same person, an hour after the answer."""
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -59,6 +60,31 @@ def test_a_text_comes_again_and_both_answers_are_kept(open_session, at_once):
         # A person can settle it.
         desk.answer(id, "no", "tab")
         assert desk.session.labels[id] == "no"
+
+
+def test_what_came_while_texts_were_chosen_is_found(open_session, at_once, monkeypatch):
+    session = open_session(
+        ["one", "two"], classes=["yes", "no"], refit=False, repeat=1.0
+    )
+    session.ask(2)
+    with Desk(session) as desk:
+        ask_session, chosen, go_on = session.ask, threading.Event(), threading.Event()
+
+        def choose(**options):
+            batch = ask_session(**options)
+            if not chosen.is_set():
+                chosen.set()
+                assert go_on.wait(60)
+            return batch
+
+        monkeypatch.setattr(session, "ask", choose)
+        (item,) = ask(desk)  # the batch that waits; a job looks for others
+        assert chosen.wait(60)
+        for id in range(2):
+            desk.answer(id, "yes", "tab")
+        threading.Timer(0.2, go_on.set).start()
+        (again,) = ask(desk)  # waits for the job, which found nothing
+        assert (item["way"], again["way"]) == (None, "repeat")
 
 
 def test_nothing_comes_again_before_an_hour_or_to_somebody_else(open_session):
