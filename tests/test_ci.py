@@ -1,4 +1,4 @@
-"""`.ci/changed` says whether the live test of Label Studio has to run."""
+"""`.ci/changed` and `.ci/again`: which tests have to run, and which run once more."""
 
 import os
 import re
@@ -160,3 +160,28 @@ def test_the_paths_exist_and_those_of_the_workflow_are_the_same():
     assert len(events) == 2  # a push and a pull request
     for listed in events:
         assert set(re.findall(r"- (.*)", listed)) == {*globs, own}
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_run"),
+    [
+        (["FAILED tests/a.py::one - Timeout"], True),
+        (["FAILED tests/a.py::one"] * 3, True),
+        (["FAILED tests/a.py::one"] * 4, False),
+        (["FAILED tests/a.py::one", "ERROR tests/b.py"], False),
+        (["ERROR: no such index"], False),
+        ([], False),
+    ],
+)
+def test_few_failed_tests_run_once_more(tmp_path, lines, is_run):
+    log, stub = tmp_path / "log", tmp_path / "pytest"
+    log.write_text("\n".join(["collected", *lines, ""]))
+    stub.write_text('#!/bin/sh\necho "ran $*"\nexit 7\n')
+    stub.chmod(0o755)
+    command = ["bash", ROOT / ".ci" / "again", log, stub, "-m", "slow"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == (7 if is_run else 1)  # the second run decides
+    ran = [line for line in done.stdout.splitlines() if line.startswith("ran ")]
+    assert len(ran) == is_run
+    assert all("--last-failed" in line and line.endswith("-m slow") for line in ran)
+    assert all(line in done.stdout for line in lines)  # it is shown either way
