@@ -257,7 +257,7 @@ class Desk:
         return self._items(ids, who, n_top=MOST_TOP)
 
     def _take(self, take, ask, client, annotator, n):
-        """Take ids for a front end; where few wait, others are chosen meanwhile."""
+        """Return ids for a front end; where few wait, others are chosen meanwhile."""
         while True:
             ids, n_waiting = take(client, annotator, n)
             if n_waiting >= n + 5:
