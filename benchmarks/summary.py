@@ -1,0 +1,245 @@
+"""What the recommended loop saves, over data sets, and which part of it saves what.
+
+    SKACTIVE_DATA=.../data python benchmarks/summary.py --out summary
+    python benchmarks/summary.py --smoke    # seconds, for CI
+
+Reads the records of labels_needed.json, other_data.json and adapted_loop.json in
+docs/results. What they lack runs here: "words", scikit-learn's default logistic
+regression on its default TF-IDF features, with random labels. Texts, pools, test sets
+and seeds are those of labels_needed.py. The parts of the loop are added to it one by
+one.
+
+Options:
+    --data NAME...
+    --pool 4000
+    --test 2000
+    --most 500       labels of a run
+    --seeds 20
+    --n-jobs 1
+    --out FOLDER     keeps finished runs
+    --rebuild        runs nothing, takes the records in docs/results/summary.json
+    --figures        draws only the picture
+Smoke: --data docstrings --pool 160 --test 40 --seeds 2 --most 50
+"""
+
+import json
+
+import _harness as harness
+import numpy as np
+from labels_needed import COUNTS, DATA, SCORED, as_runs, at, draw, score
+from learning_curves import load
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
+
+from skactive import ActiveLearner
+from skactive.analysis import labels_needed, paired_t
+
+OTHERS = ["docstrings", "election", "r8", "newsgroups", "fortunes", "comments", "r52"]
+GROUPS = {"ten sets": DATA, "seven others": OTHERS, "all": [*DATA, *OTHERS]}
+SOURCES = ("labels_needed", "other_data", "adapted_loop")
+# Each is the one before with one thing more.
+STEPS = {
+    "words": "TF-IDF, logistic regression, random labels",
+    "baseline": "encoder",
+    "head": "classifier for few labels",
+    "pool": "unlabeled texts",
+    "start": "first ten texts",
+    "strategy": "`uherding`",
+    "adapted": "encoder that learns",
+}
+SHARED = ("head", "pool", "start", "strategy", "descriptions")
+AT = (50, 200)
+
+
+def play(name, data, seed, args):
+    """Run the loop on words; the record of a run."""
+    X, y, X_test, y_test = data
+    rows = draw(len(X), seed)
+    X, y = X[rows], y[rows]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    learner = ActiveLearner(model, "random", cold_start="random", random_state=seed)
+    unlabeled, rounds, n_queried = np.ones(len(X), dtype=bool), [], 0
+    with threadpool_limits(limits=1):
+        for n in [n for n in COUNTS if 0 < n <= args.most]:
+            batch = learner.query(X, n - n_queried, candidates=unlabeled)
+            unlabeled[batch], n_queried = False, n
+            learner.teach(X[batch], y[batch])
+            if n in SCORED:
+                proba = learner.predict_proba(X_test)
+                rounds.append([n, *score(proba, learner.classes_, y_test), 0.0])
+    return {"data": name, "change": "words", "seed": seed, "rounds": rounds}
+
+
+def run(name, args):
+    """Records of "words" on a data set, those that are missing run now."""
+    records = harness.Records(args.out and args.out / f"{name}.jsonl")
+    jobs = records.missing([(seed,) for seed in range(args.seeds)], "seed")
+    if jobs:
+        X, y, X_test, y_test = load(name, args.pool, args.test)
+        data = np.asarray(X, object), y, np.asarray(X_test, object), y_test
+        records.run(lambda seed: play(name, data, seed, args), jobs, args.n_jobs)
+    return [*records]
+
+
+def read_records(words):
+    """All records by data set; a run that two files have is taken once."""
+    kept = {}
+    for name in SOURCES:
+        path = harness.DOCS / f"{name}.json"
+        for record in json.loads(path.read_text("utf-8"))["records"]:
+            key = record["data"], record["change"], record["seed"]
+            kept.setdefault(key, record)
+    kept |= {(r["data"], "words", r["seed"]): r for r in words}
+    return {
+        name: [r for key, r in kept.items() if key[0] == name]
+        for name in dict.fromkeys(data for data, *_ in kept)
+    }
+
+
+def find_share(records, change):
+    """The share of the labels that a change needs, or None; with the baseline's seeds.
+
+    A curve that ends below counts with its last number.
+    """
+    seeds = {r["seed"] for r in records if r["change"] == change}
+    own = [r for r in records if r["change"] in ("baseline", change)]
+    own = [r for r in own if r["seed"] in seeds]
+    if not seeds:
+        return None
+    table = labels_needed(as_runs(own), "baseline", 500)
+    return table.ratio[table.names.index(change)]
+
+
+def spread_median(values):
+    """The median, its bootstrap over the data sets, and how many there are."""
+    drawn = np.random.default_rng(0).choice(values, (99_999, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
+    return [f"{np.median(values):.2f}", f"{low:.2f} to {high:.2f}", len(values)]
+
+
+def report_shares(by_data):
+    """Shares of the labels of the plain pipeline, by groups of data sets."""
+    rows = []
+    for change in (*SHARED, "random", "adapted"):
+        shares = {name: find_share(by_data[name], change) for name in by_data}
+        cells = []
+        for names in GROUPS.values():
+            found = [shares[name] for name in names if shares.get(name) is not None]
+            cells += spread_median(found) if len(found) > 1 else [""] * 3
+        rows.append([change, *cells])
+    head = [
+        word
+        for group in GROUPS
+        for word in (group, f"{group}, 95 %", f"{group}, number")
+    ]
+    return harness.table(["change", *head], rows)
+
+
+def find_gains(by_data, n, metric="accuracy"):
+    """For each step the mean of a metric and gains over the step before, by data set.
+
+    The two sides of a gain have the same seeds.
+    """
+    found, before = {}, None
+    for step in STEPS:
+        means, gains = {}, {}
+        for name, records in by_data.items():
+            ours = at(records, step, n, metric)
+            theirs = at(records, before, n, metric) if before else {}
+            both = ours.keys() & theirs.keys()
+            if ours:
+                means[name] = 100 * np.mean([*ours.values()])
+            if both:
+                gains[name] = 100 * np.mean([ours[s] - theirs[s] for s in both])
+        found[step], before = (means, gains), step
+    return found
+
+
+def report_steps(by_data, n, metric="accuracy"):
+    """What each step gains with `n` labels, with t intervals over the data sets."""
+    rows = []
+    for step, (means, gains) in find_gains(by_data, n, metric).items():
+        values = [*gains.values()]
+        if not values:
+            rows.append([step, STEPS[step], f"{np.mean([*means.values()]):.1f}"])
+            rows[-1] += ["", "", len(means), ""]
+            continue
+        low, high = paired_t(values, np.zeros(len(values))).interval
+        worst = min(gains, key=gains.get)
+        rows.append([step, STEPS[step], "", f"{np.mean(values):+.1f}"])
+        rows[-1] += [f"{low:+.1f} to {high:+.1f}", len(values)]
+        rows[-1] += [f"{gains[worst]:+.1f} ({worst})"]
+    head = ["step", "what is added", "mean", "gain", "95 % over the sets"]
+    return harness.table([*head, "sets", "worst set"], rows)
+
+
+def report_calibration(by_data):
+    """Mean calibration errors over the data sets that have every row, in percent."""
+    rows, changes = [], ("baseline", "strategy", "adapted")
+    for n in (25, 50, 100, 200):
+        cells, each = [], []
+        for name in by_data:
+            found = [at(by_data[name], c, n, "ece") for c in changes]
+            seeds = set.intersection(*map(set, found))
+            if seeds:
+                each.append([np.mean([f[s] for s in seeds]) for f in found])
+        cells = [f"{100 * x:.1f}" for x in np.mean(each, axis=0)]
+        rows.append([n, *cells, len(each)])
+    return harness.table(["labels", *changes, "sets"], rows)
+
+
+def draw_picture(by_data, args):
+    """A waterfall for each number of labels: what each step adds to the accuracy."""
+    figure, axes = harness.open_panels(1, len(AT), 10, 3.2, sharey=True, sharex=True)
+    texts = [text.replace("`", "").split(", ")[0] for text in STEPS.values()]
+    for ax, n in zip(axes.flat, AT, strict=True):
+        (_, (means, _)), *steps = find_gains(by_data, n).items()
+        reached = np.mean([*means.values()])
+        ax.plot(reached, 0, "o", color="black")
+        ax.annotate(
+            f"{reached:.0f} %", (reached, 0), (6, -4), textcoords="offset points"
+        )
+        for y, (_, (_, gains)) in enumerate(steps, 1):
+            values = [*gains.values()]
+            gain, (_, high) = (
+                np.mean(values),
+                paired_t(values, 0 * np.array(values)).interval,
+            )
+            ax.barh(y, gain, left=reached, height=0.6)
+            reached += gain
+            ax.errorbar(reached, y, xerr=high - gain, color="black", capsize=3)
+            end = max(reached, reached - gain) + high - gain
+            ax.annotate(f"{gain:+.1f}", (end, y), (6, -4), textcoords="offset points")
+        ax.set_yticks(range(len(texts)), texts)
+        ax.set_title(f"{n} labels", loc="left", fontsize="medium")
+        ax.set_xlabel("mean accuracy over the data sets, %")
+        ax.set_xlim(40, 90)
+    axes.flat[0].invert_yaxis()
+    harness.save_figure(figure, args, "summary.png", 150)
+
+
+def main():
+    args = harness.parse(__doc__, data=GROUPS["all"])
+    if args.rebuild or args.figures:
+        kept = json.loads((harness.DOCS / "summary.json").read_text("utf-8"))
+        words = kept["records"]
+    else:
+        words = [record for name in args.data for record in run(name, args)]
+    by_data = read_records(words)
+    if args.out:
+        draw_picture(by_data, args)
+    if args.figures:
+        return
+    tables = {"shares": report_shares(by_data)}
+    for n in AT:
+        tables[f"steps_{n}"] = report_steps(by_data, n)
+    tables["calibration"] = report_calibration(by_data)
+    harness.print_tables(tables)
+    if args.out:
+        harness.write_json(args.out / "summary.json", tables=tables, records=words)
+
+
+if __name__ == "__main__":
+    main()
