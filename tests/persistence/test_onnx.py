@@ -213,9 +213,12 @@ def test_integers_of_8_bits(tiny_bert, tmp_path):
     kinds = [node.op_type for node in graph.node]
     # Six products in each of three layers; those of attention and the head stay.
     assert (kinds.count("MatMulInteger"), kinds.count("MatMul")) == (18, 7)
-    # All matrices of floats that are left belong to the head.
-    floats = [x for x in graph.initializer if x.data_type in (1, 11)]
-    assert [list(x.dims) for x in floats if len(x.dims) > 1] == [[16, 3]]
+    # Of the matrices, only positions and the head are left.
+    floats = [
+        x.name for x in graph.initializer if x.data_type in (1, 11) and x.dims[1:]
+    ]
+    assert len(floats) == 2
+    assert any("position" in name for name in floats)
 
 
 def test_integers_that_predict_otherwise_are_an_error(tiny_bert, tmp_path, monkeypatch):
