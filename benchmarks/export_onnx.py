@@ -45,6 +45,7 @@ CASES = [
     ("trec", "fine-tuned"),
     ("tweet_emotion", "final"),
     ("goemotions", "several"),
+    ("banking77", "recommended"),
 ]
 OPTIONS = {"precision": "float32", "cache": None, "verbose": 0, "max_length": 64}
 
@@ -127,6 +128,10 @@ def measure(name, kind, args, folder):
     thresholds = json.loads(Path(folders["export"], "config.json").read_text())[
         "thresholds"
     ]
+    classes = np.asarray(model.classes_).tolist()
+    known = truth
+    if not thresholds:
+        known = np.array([classes.index(x) if x in classes else -1 for x in truth])
     result = {}
     for way, answers in found.items():
         row = result[way] = {
@@ -142,10 +147,13 @@ def measure(name, kind, args, folder):
         labels = [
             x > thresholds if thresholds else x.argmax(1) for x in (proba, expected)
         ]
-        known = truth if thresholds else np.searchsorted(model.classes_, truth)
         row["same"] = float(np.mean(labels[0] == labels[1]))
         row["largest"] = float(np.abs(proba - expected).max())
         row["accuracy"] = float(np.mean(labels[0] == known))
+        if not thresholds:
+            rows = np.flatnonzero(known >= 0)  # texts of classes that have labels
+            row["log_loss"] = float(-np.log(proba[rows, known[rows]]).mean())
+            row["confidence"] = float(proba.max(1).mean())
     return result
 
 

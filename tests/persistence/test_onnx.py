@@ -191,7 +191,11 @@ KINDS = ["Albert", "Camembert", "DebertaV2", "DistilBert", "Electra", "MPNet"]
 def test_encoders_of_other_kinds(kind, tmp_path):
     folder = save_encoder(tmp_path / "encoder", kind)
     model = pipeline(folder, LogisticRegression()).fit(LONG, NAMES)
-    check_equal(model, export(model, tmp_path), LONG)
+    exported = export(model, tmp_path)
+    check_equal(model, exported, LONG)
+    rounded = runtime.load(export_onnx(model, tmp_path / "int8", quantize="int8"))
+    difference = rounded.predict_proba(LONG) - exported.predict_proba(LONG)
+    assert np.abs(difference).max() < 0.2
 
 
 def test_integers_of_8_bits(tiny_bert, tmp_path):
@@ -202,9 +206,65 @@ def test_integers_of_8_bits(tiny_bert, tmp_path):
     )
     difference = exact.predict_proba(LONG) - rounded.predict_proba(LONG)
     assert 0 < np.abs(difference).max() < 0.2
-    kinds = [node.op_type for node in _graph(tmp_path / "rounded").node]
+    assert [x._config["quantize"] for x in (exact, rounded)] == [None, "int8"]
+    card = (tmp_path / "rounded" / "README.md").read_text("utf-8")
+    assert re.search(r"\| Quantized +\| int8 ", card)
+    graph = _graph(tmp_path / "rounded")
+    kinds = [node.op_type for node in graph.node]
     # Six products in each of three layers; those of attention and the head stay.
     assert (kinds.count("MatMulInteger"), kinds.count("MatMul")) == (18, 7)
+    # Of the matrices, only positions and the head are left.
+    floats = [
+        x.name for x in graph.initializer if x.data_type in (1, 11) and x.dims[1:]
+    ]
+    assert len(floats) == 2
+    assert any("position" in name for name in floats)
+
+
+def test_integers_that_predict_otherwise_are_an_error(tiny_bert, tmp_path, monkeypatch):
+    from onnxruntime import quantization
+
+    real = quantization.quantize_dynamic
+
+    def quantize_other(model, *args, **kwargs):
+        bias = next(x for x in model.graph.initializer if list(x.dims) == [3])
+        bias.raw_data = np.array([9.0, 0, 0]).tobytes()
+        real(model, *args, **kwargs)
+
+    monkeypatch.setattr(quantization, "quantize_dynamic", quantize_other)
+    model = text_classifier(tiny_bert).fit(LONG, NAMES)
+    with pytest.raises(RuntimeError, match=r"difference of .*with quantize=None"):
+        export_onnx(model, tmp_path / "exported", quantize="int8")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["int4", "uint8", True])
+def test_a_quantization_that_there_is_not(value, exported, tmp_path):
+    with pytest.raises(ValueError, match=r"'quantize' parameter .* must be .*'int8'"):
+        export_onnx(exported[1], tmp_path / "new", quantize=value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.weights
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["trec", "sst2"])
+def test_integers_of_8_bits_keep_the_accuracy(name, minilm, shared_data, tmp_path):
+    train, test = shared_data(f"{name}/train"), shared_data(f"{name}/test")
+    train, test = train.sample(200, random_state=0), test[-500:]
+    model = text_classifier(minilm).fit(train["text"].tolist(), train["label"])
+    folders = [
+        export_onnx(model, tmp_path / str(value), quantize=value)
+        for value in (None, "int8")
+    ]
+    sizes = [(Path(folder) / "model.onnx").stat().st_size for folder in folders]
+    assert sizes[1] < 0.27 * sizes[0]
+    models = [runtime.load(folder, n_threads=1) for folder in folders]
+    labels = [np.array(x.predict(test["text"].tolist())) for x in models]
+    scores = [(found == test["label"]).mean() for found in labels]
+    assert scores[0] > 0.6
+    assert abs(scores[1] - scores[0]) <= 0.02  # ten of 500 texts
+    assert (labels[0] == labels[1]).mean() >= 0.95
 
 
 def _graph(folder):
