@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import safe_sparse_dot
@@ -44,6 +43,8 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
     bounded = SAMPLE_BYTES // max(map(row_bytes, parts))
     size = max(k, min(n, ROWS_PER_CLUSTER * k, bounded))
     sample = _sample(parts, n, size, normalize, rng)
+    from sklearn.cluster import KMeans  # here, as importing it takes 50 ms
+
     model = KMeans(
         k,
         init=_first_centers(sample, k, rng),
@@ -205,6 +206,8 @@ def _first_centers(sample, k, rng):
     n = sample.shape[0]
     size = min(n, SEEDS_PER_CLUSTER * max(k, 100))
     rows = rng.choice(n, size, replace=False)
+    from sklearn.cluster import kmeans_plusplus
+
     # In float64, which scikit-learn does not convert at each step.
     return kmeans_plusplus(
         sample[rows].astype(np.float64),

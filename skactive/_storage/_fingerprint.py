@@ -50,7 +50,7 @@ def hash_items(X):
     """
     if hasattr(X, "hashes"):  # a TextPool
         return X.hashes
-    encode = _encode
+    encode = _encode_id  # the sooner one for texts
     if sparse.issparse(X):
         encode = bytes
         X = X.tocsr().sorted_indices()

@@ -44,9 +44,9 @@ class Plugin:
 @cache
 def _installed():
     """Return the installed entries, cached: reading takes about 20 ms."""
-    points = entry_points()
+    points, provenance = entry_points(), cache(_provenance)  # reading one takes 0.5 ms
     entries = {
-        Plugin(point.name, point.value, *_provenance(point), group)
+        Plugin(point.name, point.value, *provenance(point.dist), group)
         for group in _KINDS
         for point in points.select(group=group)
     }
@@ -60,10 +60,10 @@ def _owners(entries):
     return {e.name: e for e in entries if e.builtin or names.count(e.name) == 1}
 
 
-def _provenance(point):
+def _provenance(dist):
     """Return name and version of a distribution, even with damaged metadata."""
     try:
-        return _canonical(point.dist.name), point.dist.version or ""
+        return _canonical(dist.name), dist.version or ""
     except Exception:  # what damaged metadata raises differs between Pythons
         return "unknown", ""
 

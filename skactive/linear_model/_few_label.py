@@ -43,8 +43,9 @@ _STRENGTHS = (1.0, 10.0)
 _PRIOR_LABELS = 10
 # Held-out labels that suffice for the comparison.
 _ENOUGH = 200
-# Second derivative of the log loss in a logit, typical of trained models.
-_CURVATURE = 0.04
+# Second derivative of the log loss in a logit that is typical of trained models, and
+# its product with the number of classes and √C, if that is less.
+_CURVATURE, _OF_MANY = 0.04, 0.8
 
 
 _LOGISTIC = {  # strengths, and whether the classes are balanced
@@ -418,38 +419,40 @@ def _fit_logistic(data, weights, C, max_iter=200, tol=1e-6, dtype=None):
     penalty = (1 / (np.asarray(C) * data.weight.sum())).astype(dtype)
     own = slice(None), data.codes, np.arange(n)
 
-    # L Lᵀ = Xᵀ diag(curvature) X + shared I, and X becomes X L⁻ᵀ.
+    # L Lᵀ = Xᵀ diag(curvature) X + shared I, and X becomes X L⁻ᵀ. Its last column is
+    # that of the intercepts, which are scaled alike.
+    root = float(np.exp(np.log(C).mean() / 2))
+    typical = min(_CURVATURE, _OF_MANY / (k * root))
     mean = weights.mean(axis=0) @ X
     X -= mean
-    curvature = _CURVATURE * weights.mean(axis=0)
-    unit = _CURVATURE**-0.5  # of the intercepts
+    curvature = typical * weights.mean(axis=0)
     shared = np.exp(np.log(penalty).mean())
-    hessian = (X.T * curvature) @ X
+    scaled = X * np.sqrt(curvature)[:, None]
+    hessian = scaled.T @ scaled
     hessian[np.diag_indices(d)] += shared
     factor = cholesky(hessian, lower=True, check_finite=False)
     Xt = solve_triangular(factor, X.T, lower=True, check_finite=False)
-    X = np.ascontiguousarray(Xt.T)
+    X = np.full((n, d + 1), typical**-0.5, dtype=dtype)
+    X[:, :d] = Xt.T
     relative = (penalty / shared)[:, None, None]
+    pull = relative * curvature
 
     def gradient(x):
-        parameters = x.reshape(m, k, d + 1)
-        logits = (x.reshape(m * k, d + 1)[:, :d] @ X.T).reshape(m, k, n)
-        # With v = Lᵀw: shared |w|² = |v|² - (X v)ᵀ diag(curvature) (X v).
-        pull = logits * (relative * curvature)
-        logits += unit * parameters[:, :, d:]
-        logits -= logits.max(axis=1, keepdims=True)
-        proba = np.exp(logits, out=logits)
+        proba = (x.reshape(m * k, d + 1) @ X.T).reshape(m, k, n)
+        # With v = Lᵀw: shared |w|² = |v|² - (X v)ᵀ diag(curvature) (X v). The products
+        # of intercepts with other columns are 0, and those with themselves cancel.
+        pulled = proba * pull
+        proba -= proba.max(axis=1, keepdims=True)
+        np.exp(proba, out=proba)
         proba *= (weights / proba.sum(axis=1))[:, None]
         proba[own] -= weights
-        gradients = np.empty_like(parameters)
-        gradients[:, :, d] = unit * proba.sum(axis=2)
-        proba -= pull
-        gradients[:, :, :d] = (proba.reshape(m * k, n) @ X).reshape(m, k, d)
-        gradients[:, :, :d] += relative * parameters[:, :, :d]
+        proba -= pulled
+        gradients = (proba.reshape(m * k, n) @ X).reshape(m, k, d + 1)
+        gradients += relative * x.reshape(m, k, d + 1)
         return gradients.reshape(m, -1)
 
     start = np.zeros((m, k * (d + 1)), dtype=dtype)
-    scale = min(1, k * _CURVATURE)  # from p (1 - p) at the start to the typical value
+    scale = min(1, k * typical)  # from p (1 - p) at the start to the typical value
     parameters, _ = l_bfgs(
         gradient, start, lambda x, g, slope: slope > -tol, scale, max_iter=max_iter
     )
@@ -457,7 +460,7 @@ def _fit_logistic(data, weights, C, max_iter=200, tol=1e-6, dtype=None):
     coef = parameters[:, :, :d].reshape(m * k, d).T
     coef = solve_triangular(factor, coef, lower=True, trans="T", check_finite=False)
     coef = coef.T.reshape(m, k, d).astype(data.X.dtype)
-    return coef, unit * parameters[:, :, d] - coef @ mean.astype(coef.dtype)
+    return coef, X[0, d] * parameters[:, :, d] - coef @ mean.astype(coef.dtype)
 
 
 def _balance(data, weights):

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import euclidean_distances
 
@@ -30,6 +29,8 @@ def find_themes(core, n_themes):
         )
     X = take_rows(pool.X, rows)
     features = find_features(core, X)
+    from sklearn.cluster import KMeans  # here, as importing it takes 50 ms
+
     groups = KMeans(n_themes, n_init=3, random_state=0).fit(features)
     words = _find_words(map(fold, pool.texts(rows)), groups.labels_, n_themes)
     learner = None if core.target == "regression" else model.learner

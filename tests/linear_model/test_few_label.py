@@ -21,7 +21,8 @@ def draw(n=60, k=3, d=8, seed=0, spread=0.6):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % k
     X = 2 * np.eye(k, d)[y] + spread * rng.normal(size=(n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True), np.array(list("abcdefg"))[y]
+    labels = np.array(list("abcdefghijklmnopqrst"))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), labels[y]
 
 
 def data_of(X, y, weight=None):
@@ -92,17 +93,18 @@ def test_lda_oracle_of_scikit_learn():
     assert_allclose(ours, oracle.predict_log_proba(X), atol=1e-3)
 
 
-@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("k", [2, 4, 20])
 def test_logistic_oracle_of_scikit_learn(k):
-    X, y = draw(40, k)
-    weights = np.random.default_rng(0).integers(0, 3, size=(3, 40)).astype(float)
+    n = max(40, 10 * k)
+    X, y = draw(n, k)
+    weights = np.random.default_rng(0).integers(0, 3, size=(3, n)).astype(float)
     strengths = [1.0, 10.0, 100.0]
     coef, intercept = module._fit_logistic(
         data_of(X, y), weights, strengths, max_iter=2000, tol=1e-13
     )
     for j, C in enumerate(strengths):
         # Two classes have two rows here, w and -w: the penalty is that of 2 w once.
-        C = C * 40 / weights[j].sum()
+        C = C * n / weights[j].sum()
         oracle = LogisticRegression(C=C if k > 2 else 2 * C, tol=1e-9, max_iter=9999)
         oracle.fit(X, y, weights[j])
         ours = softmax(X @ coef[j].T + intercept[j], axis=1)
