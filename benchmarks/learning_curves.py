@@ -43,8 +43,10 @@ def split(texts, labels, test_texts, test_labels, n_pool, n_test):
     """Draw pool and test set without a text that occurs in both or twice."""
     rng = np.random.default_rng(0)
     texts, labels = np.asarray(texts, dtype=object), np.asarray(labels)
-    _, first = np.unique(texts.astype(str), return_index=True)
-    order = rng.permutation(first)
+    first = {}
+    for i, text in enumerate(texts):
+        first.setdefault(str(text), i)
+    order = rng.permutation([first[text] for text in sorted(first)])
     if test_texts is None:
         test, order = order[:n_test], order[n_test:]
         X_test, y_test = texts[test], labels[test]
@@ -52,7 +54,8 @@ def split(texts, labels, test_texts, test_labels, n_pool, n_test):
         test = rng.permutation(len(test_texts))[:n_test]
         X_test = np.asarray(test_texts, dtype=object)[test]
         y_test = np.asarray(test_labels)[test]
-    pool = order[~np.isin(texts[order].astype(str), X_test.astype(str))][:n_pool]
+    tested = {str(text) for text in X_test}
+    pool = np.array([i for i in order if str(texts[i]) not in tested][:n_pool])
     return texts[pool], labels[pool], X_test, y_test
 
 

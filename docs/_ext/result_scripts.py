@@ -10,6 +10,7 @@ SCRIPTS = {
     "griesshaber2020": "papers/griesshaber2020.py",
     "hart": "papers/hart.py",
     "labels_needed": "labels_needed.py",
+    "more_data": "labels_needed.py",
     "other_data": "labels_needed.py",
     "peers": "peer_loops.py",
     "prepal": "papers/prepal.py",
