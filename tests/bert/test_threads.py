@@ -86,7 +86,7 @@ def test_an_error_in_a_thread_reaches_the_caller(set_threads):
         next(results)
 
 
-@pytest.mark.parametrize(("n_threads", "device"), [(1, "cpu"), (2, "cuda")])
+@pytest.mark.parametrize(("n_threads", "device"), [(1, "cpu"), (2, "mps")])
 def test_the_calling_thread_does_it_alone(set_threads, n_threads, device):
     set_threads(n_threads)
     here = threading.get_ident()
