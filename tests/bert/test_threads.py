@@ -16,7 +16,12 @@ from skactive.bert import BertClassifier, BertFeatures
 from ..conftest import TEXTS
 from ._helpers import DEVLIN, slow
 
-pytestmark = pytest.mark.usefixtures("fresh_cache")
+pytestmark = [
+    pytest.mark.usefixtures("fresh_cache"),
+    pytest.mark.cpu_only(
+        "about torch's threads and equal bits with any number of them"
+    ),
+]
 
 CPU = torch.device("cpu")
 TEXTS_80 = [f"{text} {i}" for i in range(10) for text in TEXTS]
