@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from skactive._encoders._encoder import PackedEncoder
 from skactive._encoders._module import encode, forward
 from skactive._encoders._pretrained import open_checkpoint
-from skactive._encoders._tokens import collate, tokenize
+from skactive._encoders._tokens import collate, send, tokenize
 from skactive._utils import _repeatable
 from skactive._utils._repeatable import in_torch_threads
 from skactive.bert import AdaptedFeatures, BertClassifier, BertFeatures, BertRegressor
@@ -205,6 +205,62 @@ def test_encoding_stays_on_its_device(tiny_bert, pooling):
     rows = encode(module, make_batch(tiny_bert), **settings)
     assert rows.device.type == "meta"
     assert rows.shape == (4, 4 * 16)
+
+
+# Copies ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """List what a GPU would be asked for, which stands in for it."""
+    asked = []
+
+    class Event:
+        def record(self, stream):
+            asked.append(f"record on {stream}")
+
+        def synchronize(self):
+            asked.append("wait")
+
+    def pin(tensor):
+        asked.append("pin")
+        return tensor
+
+    def move(tensor, device, non_blocking=False):
+        asked.append((str(device), non_blocking))
+        return tensor
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    monkeypatch.setattr(torch.Tensor, "to", move)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda device: f"that of {device}"
+    )
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [
+        ("cpu", [("cpu", False)]),
+        ("mps", [("mps", False)]),
+        ("cuda:1", ["pin", ("cuda:1", True)]),
+    ],
+)
+def test_a_gpu_copies_from_pinned_memory_in_its_turn(copies, device, expected):
+    array = np.arange(3)
+    np.testing.assert_array_equal(send(array, device), array)
+    assert copies == expected
+
+
+def test_results_come_back_in_their_turn(copies):
+    def run(task):
+        return task, torch.tensor([task]), None
+
+    first, second = in_torch_threads(run, [3, 4], torch.device("cuda:1"))
+    begun = [("cpu", True), "record on that of cuda:1"]
+    assert copies == [*begun, *begun, "wait", "wait"]
+    assert [int(first[1]), int(second[1])] == [first[0], second[0]] == [3, 4]
 
 
 # What is read later ------------------------------------------------------------------
