@@ -23,9 +23,11 @@ LIKE_WINDOWS = Path(__file__).with_name("like_windows")
 sys.path.append(str(LIKE_WINDOWS))
 from like_windows import force  # noqa: E402
 
-# The tests run on the processor, also where there is a GPU, unless this is "cuda".
-ON_GPU = os.environ.get("SKACTIVE_TEST_DEVICE", "cpu") == "cuda"
-if not ON_GPU:
+# The tests run on the processor, also where there is a GPU, unless this is "cuda". See
+# tests/like_gpu.py for "like_cuda".
+DEVICE = os.environ.get("SKACTIVE_TEST_DEVICE", "cpu")
+ON_GPU = DEVICE != "cpu"
+if DEVICE != "cuda":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 if os.environ.get("SKACTIVE_TEST_SYSTEM") == "win32":
@@ -57,12 +59,16 @@ def pytest_configure(config):
     has the folder on the path anyway; `pytest` does not.
     """
     sys.path.append(str(config.rootpath))
-    device = os.environ.get("SKACTIVE_TEST_DEVICE", "cpu")
-    if device not in ("cpu", "cuda"):
+    if DEVICE not in ("cpu", "cuda", "like_cuda"):
         raise pytest.UsageError(
-            f"SKACTIVE_TEST_DEVICE must be 'cpu' or 'cuda', got {device!r}."
+            f"SKACTIVE_TEST_DEVICE must be 'cpu', 'cuda' or 'like_cuda', got "
+            f"{DEVICE!r}."
         )
-    if ON_GPU:
+    if DEVICE == "like_cuda":
+        from tests import like_gpu
+
+        like_gpu.force()
+    if DEVICE == "cuda":
         import torch
 
         if not torch.cuda.is_available():

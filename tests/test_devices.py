@@ -65,7 +65,10 @@ def test_the_marker_needs_a_reason(monkeypatch, mark, on_gpu):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("device", "error"),
-    [("cuda", "torch finds no CUDA device"), ("tpu", "must be 'cpu' or 'cuda'")],
+    [
+        ("cuda", "torch finds no CUDA device"),
+        ("tpu", "must be 'cpu', 'cuda' or 'like_cuda'"),
+    ],
 )
 def test_a_device_that_is_not_there_is_refused(device, error):
     pytest.importorskip("torch")
@@ -79,3 +82,41 @@ def test_a_device_that_is_not_there_is_refused(device, error):
     )
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
     assert error in run.stderr
+
+
+LIKE_CUDA = """
+from skactive.bert import BertClassifier
+from tests import like_gpu
+from tests.conftest import TEXTS
+
+model = {model!r}
+settings = {{"max_epochs": 1, "random_state": 0, "cache_frozen": False}}
+
+def show():
+    for device in ("auto", "cpu"):
+        fitted = BertClassifier(model, device=device, **settings).fit(TEXTS, [0, 1] * 4)
+        network = fitted.net_.module_
+        print(device, network.bfloat16, network.takes_packed)
+
+show()
+like_gpu.force()
+show()
+"""
+
+
+@pytest.mark.long
+def test_the_processor_as_a_gpu_pads_and_rounds(tiny_bert):
+    pytest.importorskip("torch")
+    run = subprocess.run(
+        [sys.executable, "-c", LIKE_CUDA.format(model=tiny_bert)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.splitlines() == [
+        "auto False True",
+        "cpu False True",
+        "auto True False",
+        "cpu False True",
+    ]
