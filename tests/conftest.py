@@ -23,6 +23,13 @@ LIKE_WINDOWS = Path(__file__).with_name("like_windows")
 sys.path.append(str(LIKE_WINDOWS))
 from like_windows import force  # noqa: E402
 
+# The tests run on the processor, also where there is a GPU, unless this is "cuda". See
+# tests/like_gpu.py for "like_cuda".
+DEVICE = os.environ.get("SKACTIVE_TEST_DEVICE", "cpu")
+ON_GPU = DEVICE != "cpu"
+if DEVICE != "cuda":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
 if os.environ.get("SKACTIVE_TEST_SYSTEM") == "win32":
     force()
     _paths = [str(LIKE_WINDOWS), os.environ.get("PYTHONPATH", "")]
@@ -52,6 +59,36 @@ def pytest_configure(config):
     has the folder on the path anyway; `pytest` does not.
     """
     sys.path.append(str(config.rootpath))
+    if DEVICE not in ("cpu", "cuda", "like_cuda"):
+        raise pytest.UsageError(
+            f"SKACTIVE_TEST_DEVICE must be 'cpu', 'cuda' or 'like_cuda', got "
+            f"{DEVICE!r}."
+        )
+    if DEVICE == "like_cuda":
+        from tests import like_gpu
+
+        like_gpu.force()
+    if DEVICE == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise pytest.UsageError(
+                "SKACTIVE_TEST_DEVICE is 'cuda', and torch finds no CUDA device."
+            )
+
+
+def skip_on_gpu(items):
+    """Skip the tests for processors only, with the reason that their marker gives."""
+    for item in items:
+        for mark in item.iter_markers("cpu_only"):
+            reason = mark.args[0] if len(mark.args) == 1 and not mark.kwargs else ""
+            if not isinstance(reason, str) or not reason.strip():
+                raise pytest.UsageError(
+                    f"cpu_only must have one reason, as in cpu_only('packs texts'), "
+                    f"got {mark.args} at {item.nodeid}."
+                )
+            if ON_GPU:
+                item.add_marker(pytest.mark.skip(f"for processors only: {reason}"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
@@ -67,6 +104,7 @@ def pytest_collection_modifyitems(config, items):
         (dropped if names & hidden else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
+    skip_on_gpu(items)
     if "win32" in (sys.platform, os.environ.get("SKACTIVE_TEST_SYSTEM")):
         for item in items:
             if item.get_closest_marker("posix"):

@@ -11,7 +11,7 @@ from ._tokens import runs, single_tokens
 
 # Post-normalized layers over absolute positions, all built of the same parts. MPNet
 # names them otherwise and adds a bias for relative positions.
-_MODELS = frozenset(
+MODELS = frozenset(
     {
         "transformers.models.bert.modeling_bert.BertModel",
         "transformers.models.camembert.modeling_camembert.CamembertModel",
@@ -59,7 +59,7 @@ class PackedEncoder:
         (adapters, quantized layers) or has a hook.
         """
         kind = type(encoder)
-        if f"{kind.__module__}.{kind.__qualname__}" not in _MODELS:
+        if f"{kind.__module__}.{kind.__qualname__}" not in MODELS:
             return False
         config = encoder.config
         plain = (

@@ -2,6 +2,7 @@
 
 import inspect
 import numbers
+import sys
 
 
 def choose_device(device):
@@ -127,7 +128,26 @@ def forward(module, batch, **kwargs):
     """Call a model of transformers with those tensors of a batch that it takes."""
     accepted = inspect.signature(module.forward).parameters
     inputs = {name: value for name, value in batch.items() if name in accepted}
+    if "attention_mask" in inputs and _takes_whole_masks(module):
+        inputs["attention_mask"] = inputs["attention_mask"][:, None, None].bool()
     return module(**inputs, **kwargs, return_dict=True)
+
+
+def _takes_whole_masks(module):
+    """Whether the layers get a mask (b, 1, 1, t) as it is.
+
+    transformers looks for a 0 in one of (b, t), so each batch would wait for a GPU. It
+    still does for what is not listed here, such as ModernBERT.
+    """
+    from ._encoder import MODELS
+
+    kind, config = type(module), module.config
+    return (
+        f"{kind.__module__}.{kind.__qualname__}" in MODELS
+        and hasattr(sys.modules[kind.__module__], "create_bidirectional_mask")
+        and config._attn_implementation == "sdpa"
+        and not getattr(config, "is_decoder", False)
+    )
 
 
 def pool(states, mask, pooling):
@@ -146,7 +166,8 @@ def pool(states, mask, pooling):
         if mask is None:
             return states[:, -1].float()
         # Of the shape, not of `len`, which would be a constant in an exported graph.
-        return states[torch.arange(states.shape[0]), mask.sum(dim=1) - 1].float()
+        texts = torch.arange(states.shape[0], device=states.device)
+        return states[texts, mask.sum(dim=1) - 1].float()
     states = states.float()
     if mask is None:
         return states.mean(dim=1) if pooling == "mean" else states.amax(dim=1)

@@ -169,14 +169,25 @@ def cut_parts(texts, max_length, batch_tokens):
     return np.split(order, np.flatnonzero(np.diff(numbers)) + 1)
 
 
+def send(array, device):
+    """Return an array or tensor of the processor as a tensor on a device.
+
+    A GPU copies it from pinned memory in its turn, and nothing waits for that.
+    """
+    import torch
+
+    tensor = torch.as_tensor(array)
+    if torch.device(device).type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
 def collate(tokens, positions, pad_id, device):
     """Pad some texts to the longest among them: tensors (b, t).
 
     `attention_mask` is there only if something is padded: attention runs faster without
     it.
     """
-    import torch
-
     lengths = np.array([len(tokens.ids[i]) for i in positions])
     shape = (len(positions), lengths.max())
     real = np.arange(shape[1]) < lengths[:, None]  # (b, t)
@@ -187,10 +198,10 @@ def collate(tokens, positions, pad_id, device):
     for name, (values, fill) in rows.items():
         padded = np.full(shape, fill, dtype=np.int64)
         padded[real] = np.concatenate([values[i] for i in positions])
-        batch[name] = torch.from_numpy(padded)
+        batch[name] = padded
     if not real.all():
-        batch["attention_mask"] = torch.from_numpy(real.astype(np.int64))
-    return {name: tensor.to(device) for name, tensor in batch.items()}
+        batch["attention_mask"] = real.astype(np.int64)
+    return {name: send(array, device) for name, array in batch.items()}
 
 
 def pack(tokens, positions, device):
@@ -336,8 +347,6 @@ class Batches:
         """Return one batch, as :meth:`TextNetwork.forward` takes it."""
         if self.packed:
             return self._take_packed(positions)
-        import torch
-
         inputs = {}
         if self.tokens is not None:
             inputs = collate(self.tokens, positions, self.pad_id, self.device)
@@ -347,10 +356,9 @@ class Batches:
             padded = np.zeros(shape, dtype=np.float32)
             real = np.arange(shape[1]) < lengths[:, None]  # (b, t)
             padded[real] = rows
-            inputs["activations"] = torch.from_numpy(padded).to(self.device)
+            inputs["activations"] = send(padded, self.device)
             if self.tokens is None and not real.all():
-                mask = torch.from_numpy(real.astype(np.int64))
-                inputs["attention_mask"] = mask.to(self.device)
+                inputs["attention_mask"] = send(real.astype(np.int64), self.device)
         return inputs
 
     def _take_packed(self, positions):
@@ -402,16 +410,16 @@ class Batches:
             n_rows = np.ones(len(missing), int) if pooled else batches.lengths
 
             def run(positions):
-                states = network.below_cut(batches.take(positions)).cpu().numpy()
-                if batches.packed:
-                    states = np.split(states, n_rows[positions].cumsum()[:-1])
-                return positions, states
+                return positions, network.below_cut(batches.take(positions))
 
             def fill(views):
                 tasks = batches.by_length()
                 with network.evaluated():
                     done = in_torch_threads(run, tasks, batches.device)
                     for positions, states in done:
+                        states = states.cpu().numpy()
+                        if batches.packed:
+                            states = np.split(states, n_rows[positions].cumsum()[:-1])
                         for i, rows in zip(positions, states, strict=True):
                             views[i][:] = rows[: n_rows[i]]
 

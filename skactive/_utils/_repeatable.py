@@ -9,7 +9,7 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
 from numbers import Integral
 
@@ -313,8 +313,12 @@ def in_torch_threads(function, tasks, device):
     Each thread computes with one torch thread, so the number of threads does not change
     the results; and it waits for others less than in shared operations. The function
     sets thread-local modes such as `torch.no_grad` itself. Devices other than the CPU
-    are used from the calling thread alone.
+    are used from the calling thread alone. On CUDA a result is a tuple, whose tensors
+    come back on the processor, and the next task is prepared and begun before.
     """
+    if device.type == "cuda":
+        yield from _one_behind(map(function, tasks), partial(_copy_back, device))
+        return
     kept, n_threads = vars(_kept).get("pool"), count_torch_threads()
     if device.type != "cpu" or n_threads == 1:
         yield from map(function, tasks)
@@ -331,6 +335,30 @@ def in_torch_threads(function, tasks, device):
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _one_behind(results, copy_back):
+    """Yield each result after the next one was begun.
+
+    `copy_back` begins to copy a result and returns a function that waits for the copy.
+    """
+    waiting = deque()
+    for result in results:
+        waiting.append(copy_back(result))
+        if len(waiting) > 1:
+            yield waiting.popleft()()
+    yield from (wait_for_copy() for wait_for_copy in waiting)
+
+
+def _copy_back(device, result):
+    """Copy the tensors of a tuple from CUDA to pinned memory, without waiting."""
+    import torch
+
+    to_cpu = partial(torch.Tensor.to, device="cpu", non_blocking=True)
+    copied = [to_cpu(x) if torch.is_tensor(x) else x for x in result]
+    done = torch.cuda.Event()
+    done.record(torch.cuda.current_stream(device))
+    return lambda: (done.synchronize(), copied)[1]
 
 
 def _torch_pool(n_threads):

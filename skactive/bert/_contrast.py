@@ -100,7 +100,7 @@ class SupervisedContrastiveLoss(PairLoss):
     @staticmethod
     def compare(cosine, same, weight):
         """Return the loss; the arguments are (b, b)."""
-        itself = torch.eye(len(cosine), dtype=torch.bool)
+        itself = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
         logits = (cosine / _TEMPERATURE).masked_fill(itself, -torch.inf)
         losses = -logits.log_softmax(dim=1).masked_fill(itself, 0.0)
         return _mean(losses, weight * same)
@@ -114,7 +114,7 @@ class TripletLoss(PairLoss):
         """Return the loss; the arguments are (b, b)."""
         near, far = weight * same, weight * (1 - same)
         losses = (cosine[:, None] - cosine[:, :, None] + _MARGIN).relu()  # (b, b, b)
-        other = 1 - torch.eye(len(cosine))  # a text is not both
+        other = 1 - torch.eye(len(cosine), device=cosine.device)  # a text is not both
         return _mean(losses, near[:, :, None] * far[:, None] * other)
 
 

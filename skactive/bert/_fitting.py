@@ -88,8 +88,7 @@ class FittedText:
 
         @torch.no_grad()
         def rows_of(positions):
-            rows = function(network, batches.take(positions))
-            return positions, rows.float().cpu().numpy()
+            return positions, function(network, batches.take(positions)).float()
 
         with self.explained_memory():
             batches = self.batches(texts, from_tokens=with_graph)
@@ -100,7 +99,7 @@ class FittedText:
             for positions, rows in in_torch_threads(rows_of, tasks, batches.device):
                 if out is None:
                     out = np.empty((len(texts), *rows.shape[1:]), dtype=np.float32)
-                out[positions] = rows
+                out[positions] = rows.cpu().numpy()
         return out
 
     def outputs(self, texts):
@@ -354,8 +353,10 @@ def _continue(model, network):
 
 def _refuse_diverged(model, net):
     """Raise if training has left weights that are infinite or NaN."""
-    trained = (p for p in net.module_.parameters() if p.requires_grad)
-    if not all(p.isfinite().all() for p in trained):
+    import torch
+
+    trained = [p for p in net.module_.parameters() if p.requires_grad]
+    if trained and not torch.stack([p.isfinite().all() for p in trained]).all():
         raise ValueError(
             f"'lr' must be small enough for the training to converge, got "
             f"{net.lr} (head_lr={model.head_lr}), with which weights became "

@@ -186,7 +186,7 @@ class LayerStack:
         def run(**inputs):
             entered.clear()
             try:
-                self.encoder(**inputs)
+                forward(self.encoder, inputs)
             except _Reached:
                 return [entered[i] for i in (*also, cut)]
             raise RuntimeError(f"the encoder never reached layer {cut}")

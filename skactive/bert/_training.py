@@ -10,6 +10,7 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from skorch.helper import predefined_split
 
+from .._encoders._tokens import send
 from .._utils._format import progress_bar
 from .._utils._repeatable import in_torch_threads, keep_torch_threads
 from .._utils._system import note_signals
@@ -31,8 +32,9 @@ class Targets(torch.utils.data.Dataset):
     def collate(self, positions):
         """Return a batch of what `__getitem__` returned."""
         inputs = self.batches.take(np.array(positions))
-        inputs["sample_weight"] = self.weights[positions].to(self.batches.device)
-        return inputs, self.y[positions]
+        device = self.batches.device
+        inputs["sample_weight"] = send(self.weights[positions], device)
+        return inputs, send(self.y[positions], device)
 
 
 class Net(NeuralNet):
@@ -40,7 +42,7 @@ class Net(NeuralNet):
 
     def get_loss(self, y_pred, y_true, X=None, training=False):
         """Average the texts' losses, each times its weight."""
-        losses = self.criterion_(y_pred, y_true.to(y_pred.device))
+        losses = self.criterion_(y_pred, y_true)
         losses = losses.flatten(1).mean(dim=1) if losses.ndim > 1 else losses
         return (losses * X["sample_weight"]).mean()
 
@@ -81,7 +83,7 @@ def run_epochs(net, batches, positions, y, weights):
 
 def _run_part(net, prefix, batches, make_step):
     """Run the batches of one epoch, of training or of validation."""
-    n_batches, training = 0, prefix == "train"
+    records, training = [], prefix == "train"
 
     def begin(batch):
         net.notify("on_batch_begin", batch=batch, training=training)
@@ -95,13 +97,17 @@ def _run_part(net, prefix, batches, make_step):
     device = torch.device(net.device)
     steps = map(run, batches) if training else in_torch_threads(run, batches, device)
     for batch, step in steps:
-        n_batches += 1
         if not training:
             begin(batch)
-        net.history.record_batch(f"{prefix}_loss", step["loss"].item())
+        # A tensor until the last step: each reading would wait for the device.
+        net.history.record_batch(f"{prefix}_loss", step["loss"].detach())
         net.history.record_batch(f"{prefix}_batch_size", len(batch[1]))
         net.notify("on_batch_end", batch=batch, training=training, **step)
-    net.history.record(f"{prefix}_batch_count", n_batches)
+        records.append(net.history[-1, "batches", -1])
+    losses = torch.stack([record[f"{prefix}_loss"] for record in records]).tolist()
+    for record, loss in zip(records, losses, strict=True):
+        record[f"{prefix}_loss"] = loss
+    net.history.record(f"{prefix}_batch_count", len(records))
 
 
 def _end_epoch(net, epoch):
@@ -152,10 +158,10 @@ class History(Callback):
     def on_batch_end(self, net, training=False, loss=None, y_pred=None, **kwargs):
         """Keep the outputs of the validation: the score costs no second pass."""
         if training:
-            self.bar.update()
-            self.bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
+            if self.bar.update():  # it was drawn, as it is ten times a second at most
+                self.bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
         else:
-            self.outputs.append(y_pred.detach().cpu())
+            self.outputs.append(y_pred.detach())
 
     def on_epoch_end(self, net, **kwargs):
         """Record the epoch; say whether it is time to stop."""
@@ -169,7 +175,7 @@ class History(Callback):
         self.epochs.append(record)
         if self.score is None:
             return
-        outputs = torch.cat(self.outputs)
+        outputs = torch.cat(self.outputs).cpu()
         self.outputs = []
         record["valid_loss"] = float(net.history[-1, "valid_loss"])
         score = record["valid_score"] = self.score(outputs)
@@ -314,7 +320,7 @@ def _moments(parameters, start):
         n += parameter.numel()
         if name in start:
             change = (parameter.detach() - start[name]).abs().double()
-            total += change.sum().item()
-            squares += change.square().sum().item()
-    mean = total / n
-    return mean, max(0.0, squares / n - mean**2)
+            total += change.sum()
+            squares += change.square().sum()
+    mean = float(total) / n
+    return mean, max(0.0, float(squares) / n - mean**2)

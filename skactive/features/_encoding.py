@@ -186,11 +186,11 @@ class EncodingRun:
                 for batch in cut(lengths, self.batch_tokens):
                     yield tokens, batch, chunk[batch]
 
-        def fill(task):
+        def run(task):
             tokens, batch, positions = task
             if batch is None:
                 out[positions] = 0.0
-                return positions
+                return positions, None
             features = encode(
                 module,
                 pack(tokens, batch, self.device)
@@ -202,11 +202,12 @@ class EncodingRun:
                 finish=finish,
                 width=self.width if self.is_cut else None,
             )
-            out[positions] = features.cpu().numpy()
-            return positions
+            return positions, features
 
         with self.progress(len(texts)) as progress:
-            for positions in in_torch_threads(fill, batches(), self.device):
+            for positions, rows in in_torch_threads(run, batches(), self.device):
+                if rows is not None:
+                    out[positions] = rows.cpu().numpy()
                 self.n_encoded += len(positions)
                 progress.update(len(positions))
                 yield positions

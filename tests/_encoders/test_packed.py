@@ -17,6 +17,8 @@ from skactive._encoders._tokens import Tokens, collate, pack, tokenize
 
 from ..bert._helpers import grid, slow, some
 
+pytestmark = pytest.mark.cpu_only("only there texts are packed")
+
 KINDS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "Electra", "MPNet"]
 OTHERS = ["DistilBert", "Albert", "DebertaV2", "ModernBert"]
 BATCHES = {

@@ -148,6 +148,7 @@ DEVLIN = {
     "head_lr": None,
     "schedule": None,
     "warmup": 0.0,
+    "precision": "float32",  # as "auto" is on a processor
 }
 
 

@@ -154,7 +154,11 @@ def test_several_labels_draw_with_the_moments_of_masks(tiny_encoder):
 
 def test_regressor_draws_with_the_moments_of_masks(tiny_encoder):
     model = BertRegressor(
-        tiny_encoder("Bert"), dropout=0.4, max_epochs=1, mc_dropout="gaussian"
+        tiny_encoder("Bert"),
+        dropout=0.4,
+        max_epochs=1,
+        mc_dropout="gaussian",
+        precision="float32",
     ).fit(X, NUMBERS)
     found = model.sample_predictions(X, 16, random_state=0)
     masked = model.set_params(mc_dropout="head").sample_predictions(X, 40_000)

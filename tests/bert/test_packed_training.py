@@ -29,7 +29,10 @@ from ._helpers import REVIEWS as X
 from ._helpers import review_classifier as classifier
 from .conftest import Recorder
 
-pytestmark = pytest.mark.usefixtures("fresh_cache")
+pytestmark = [
+    pytest.mark.usefixtures("fresh_cache"),
+    pytest.mark.cpu_only("only there texts are packed in training"),
+]
 PACKED = ("Bert", "Roberta", "Electra", "MPNet")
 POOLINGS, HEADS, CUTS = ("cls", "mean", "max"), ("linear", "mlp", "cnn"), (0, 2, "all")
 FREEZE = [0, 1, 2, "all", -1, -3]

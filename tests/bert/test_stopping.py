@@ -103,6 +103,7 @@ def scripted(monkeypatch):
         lambda head, freeze: (head, freeze) in {("linear", "all"), ("cnn", 2)},
     ),
 )
+@pytest.mark.cpu_only("a GPU adds gradients in any order")
 def test_the_weights_of_the_best_epoch_are_restored(tiny_bert, scripted, freeze, head):
     settings = {"early_stopping": True, "validation_fraction": 0.25}
     settings |= {"freeze": freeze, "head": head}

@@ -16,7 +16,12 @@ from skactive.bert import BertClassifier, BertFeatures
 from ..conftest import TEXTS
 from ._helpers import DEVLIN, slow
 
-pytestmark = pytest.mark.usefixtures("fresh_cache")
+pytestmark = [
+    pytest.mark.usefixtures("fresh_cache"),
+    pytest.mark.cpu_only(
+        "about torch's threads and equal bits with any number of them"
+    ),
+]
 
 CPU = torch.device("cpu")
 TEXTS_80 = [f"{text} {i}" for i in range(10) for text in TEXTS]
@@ -86,7 +91,7 @@ def test_an_error_in_a_thread_reaches_the_caller(set_threads):
         next(results)
 
 
-@pytest.mark.parametrize(("n_threads", "device"), [(1, "cpu"), (2, "cuda")])
+@pytest.mark.parametrize(("n_threads", "device"), [(1, "cpu"), (2, "mps")])
 def test_the_calling_thread_does_it_alone(set_threads, n_threads, device):
     set_threads(n_threads)
     here = threading.get_ident()

@@ -159,6 +159,7 @@ def test_bfloat16_is_near_float32(tiny_bert, exact):
     assert cosine.min() > 0.999
 
 
+@pytest.mark.cpu_only("about instructions of the processor")
 def test_auto_precision_asks_the_processor(monkeypatch, exact):
     expected = exact.transform(TEXTS)
     exact.set_params(precision="auto")

@@ -11,6 +11,8 @@ from skactive.bert import BertFeatures
 from ..bert._helpers import grid
 from ..conftest import TEXTS
 
+pytestmark = pytest.mark.cpu_only("only there texts are packed")
+
 PACKED, PADDED = ["Bert", "Roberta", "MPNet"], ["DistilBert", "ModernBert"]
 
 

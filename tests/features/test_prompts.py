@@ -198,6 +198,7 @@ def test_a_name_and_its_text_share_the_features(with_prompts, counter, fresh_cac
     assert counter.take() == len(set(WORDS))
 
 
+@pytest.mark.cpu_only("only there worker processes encode")
 def test_workers_put_the_prompt_first(with_prompts, parts_of_two, monkeypatch):
     features = automatic(with_prompts, prompt="query", dimensions=6)
     expected = features.transform(WORDS)

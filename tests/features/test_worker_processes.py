@@ -23,7 +23,10 @@ from skactive.features._encoding import (
 from ..bert._helpers import PLAIN, run_python, uncached
 from ..conftest import TEXTS, absent, save_encoder
 
-pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
+pytestmark = [
+    pytest.mark.usefixtures("fresh_cache", "parts_of_two"),
+    pytest.mark.cpu_only("only there worker processes encode"),
+]
 
 # The workers -------------------------------------------------------------------------
 

@@ -22,7 +22,10 @@ from skactive.features._encoding import EncodingRun, count_workers
 from ..bert._helpers import PAIRS, PLAIN, slow, uncached
 from ..conftest import TEXTS, save_encoder
 
-pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
+pytestmark = [
+    pytest.mark.usefixtures("fresh_cache", "parts_of_two"),
+    pytest.mark.cpu_only("only there worker processes encode"),
+]
 
 UNIQUE = list(dict.fromkeys(TEXTS))
 

@@ -341,7 +341,7 @@ def test_a_model_must_be_fitted(tiny_bert, tmp_path):
 
 
 def test_encoders_that_read_differently(tiny_bert, tmp_path):
-    other = {**TUNED, "max_length": 8}
+    other = {**TUNED, "max_length": 8, "precision": "float32"}
     final = make_final_classifier(text_classifier(tiny_bert), tiny_bert, **other)
     final.fit(LONG, NAMES)
     exported = export(final, tmp_path)
