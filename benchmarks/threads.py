@@ -11,7 +11,7 @@ fails if any number of threads gives other features, weights, probabilities or d
 Options:
     --texts 600
     --train 100      texts to train on
-    --threads 1 2
+    --threads 1 2 3 4 8
     --repeats 3
     --precision auto
     --docstrings     needs no data set

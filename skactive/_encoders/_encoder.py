@@ -32,6 +32,7 @@ _HOOKS = (
 _LOOKING = "transformers.utils.output_capturing"
 _ROWS = 64  # what runs through the layers is a multiple of so many
 _FEW, _FEW_ROWS = 256, 16  # up to so many tokens, of so many
+_MANY_ROWS = 1024  # from so many rows on, arranging weights costs less than it saves
 
 
 class PackedEncoder:
@@ -211,19 +212,47 @@ def linear(layer, x):
     order of the sums.
     """
     weight, bias = layer.weight, layer.bias
-    direct = (
-        x.device.type == weight.device.type == "cpu"
-        and x.dtype == weight.dtype
-        and not torch.is_autocast_enabled("cpu")
-        and torch.backends.mkldnn.enabled
-        and _prefers_onednn(x.dtype)
-    )
-    if not direct:
+    if not _is_direct(layer, x):
         return functional.linear(x, weight, bias)
     trains = any(t.requires_grad for t in (x, weight, bias) if t is not None)
     if torch.is_grad_enabled() and trains:
         return _Linear.apply(x, weight, bias)
     return _product(x, weight, bias)
+
+
+def _is_direct(layer, x):
+    """Whether oneDNN is called for `x`."""
+    return (
+        x.device.type == layer.weight.device.type == "cpu"
+        and x.dtype == layer.weight.dtype
+        and not torch.is_autocast_enabled("cpu")
+        and torch.backends.mkldnn.enabled
+        and _prefers_onednn(x.dtype)
+    )
+
+
+class ArrangedLinear:
+    """Outputs of linear layers as those of `linear`, for many batches of one call.
+
+    oneDNN arranges the weights in memory for each product. This keeps them arranged,
+    which takes a copy of the weights of all layers, until the object is dropped. It is
+    for weights that stay as they are, and passes no gradients.
+    """
+
+    def __init__(self):
+        self._weights = {}
+
+    def __call__(self, layer, x):
+        if len(x) < _MANY_ROWS or not _is_direct(layer, x):
+            return linear(layer, x)
+        if layer not in self._weights:  # two threads may do it: the same weights
+            self._weights[layer] = _arrange(layer.weight)
+        return _product(x, self._weights[layer], layer.bias)
+
+
+def _arrange(weight):
+    """Arrange a weight for products with many rows."""
+    return torch.ops.mkldnn._reorder_linear_weight(weight, 2 * _MANY_ROWS)
 
 
 class _Linear(torch.autograd.Function):
@@ -272,6 +301,7 @@ def _has_onednn(dtype):
         return False
     x, weight, bias = (torch.full(s, 2.0, dtype=dtype) for s in ((2, 3), (4, 3), (4,)))
     try:
-        return bool((_product(x, weight, bias) == 14.0).all())
+        both = _product(x, weight, bias), _product(x, _arrange(weight), bias)
+        return all(bool((out == 14.0).all()) for out in both)
     except (AttributeError, RuntimeError):
         return False

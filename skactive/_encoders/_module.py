@@ -81,17 +81,18 @@ def choose_layers(layers, depth):
     return tuple(int(i) if i >= 0 else depth + 1 + int(i) for i in several)
 
 
-def encode(module, batch, *, layers, pooling, normalize, finish=None, width=None):
+def encode(encoder, batch, *, layers, pooling, normalize, finish=None, width=None):
     """Return the (b, d) float32 features of a padded or packed batch.
 
-    `layers` are those of `choose_layers`; several values of `pooling` are concatenated.
+    `encoder` is a module, or a :class:`PackedEncoder` for packed batches. `layers` are
+    those of `choose_layers`; several values of `pooling` are concatenated.
     `finish` is a function of the pooled rows, of which the first `width` columns stay.
     """
     import torch
 
     pool_states = _pool_packed_states if "lengths" in batch else _pool_padded_states
     with torch.inference_mode():
-        features = torch.cat(pool_states(module, batch, layers, pooling), dim=1)
+        features = torch.cat(pool_states(encoder, batch, layers, pooling), dim=1)
         if finish is not None:
             features = finish(features)
         features = features[:, :width]
@@ -100,12 +101,11 @@ def encode(module, batch, *, layers, pooling, normalize, finish=None, width=None
     return features
 
 
-def _pool_packed_states(module, batch, layers, pooling):
-    from ._encoder import PackedEncoder
+def _pool_packed_states(encoder, batch, layers, pooling):
     from ._tokens import pool_packed
 
     pooled = {}
-    each = PackedEncoder(module).each(batch, stop=max(layers), pooling=pooling)
+    each = encoder.each(batch, stop=max(layers), pooling=pooling)
     for i, states in enumerate(each):
         if i in layers:
             pooled[i] = pool_packed(states, batch["lengths"], pooling)

@@ -161,7 +161,7 @@ class EncodingRun:
 
     def encode_here(self, texts, parts, out):
         """Fill `out` part by part, yielding the positions of each batch."""
-        from .._encoders._encoder import PackedEncoder
+        from .._encoders._encoder import ArrangedLinear, PackedEncoder
 
         module = self.checkpoint.module(self.device, self.dtype)
         pad_id = self.checkpoint.pad_id
@@ -170,6 +170,7 @@ class EncodingRun:
         if self.modules is not None:
             finish, lower = self.modules.build(self.device), self.modules.lower
         packs = self.device.type == "cpu" and PackedEncoder.supports(module)
+        encoder = PackedEncoder(module, ArrangedLinear()) if packs else module
 
         def batches():
             for chunk in parts:
@@ -192,7 +193,7 @@ class EncodingRun:
                 out[positions] = 0.0
                 return positions, None
             features = encode(
-                module,
+                encoder,
                 pack(tokens, batch, self.device)
                 if packs
                 else collate(tokens, batch, pad_id, self.device),

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from skactive._encoders import _encoder as products
-from skactive._encoders._encoder import linear
+from skactive._encoders._encoder import ArrangedLinear, linear
 
 
 def make(dtype=torch.float32, bias=True, n=5):
@@ -60,6 +60,36 @@ def test_equals_the_layer(has_onednn, dtype, bias, n):
     assert got.dtype == dtype
     tolerance = 0.03 if dtype == torch.bfloat16 else 1e-5
     torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("n", [5, 1024, 1088])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_an_arranged_weight_gives_the_same(has_onednn, dtype, bias, n):
+    layer, x = make(dtype, bias, n)
+    with torch.inference_mode():
+        got, expected = ArrangedLinear()(layer, x), layer(x)
+    assert got.dtype == dtype
+    tolerance = 0.03 if dtype == torch.bfloat16 else 1e-5
+    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_a_weight_is_arranged_once_and_for_many_rows_only(monkeypatch):
+    arranged = []
+    monkeypatch.setattr(products, "_prefers_onednn", lambda dtype: True)
+    monkeypatch.setattr(products, "_product", lambda x, weight, bias=None: x @ weight.T)
+    monkeypatch.setattr(products, "_arrange", lambda w: arranged.append(w) or w)
+    product = ArrangedLinear()
+    with torch.inference_mode():
+        product(*make(n=1023))
+        assert not arranged
+        layers = [make(n=1024), make(n=1024)]
+        for layer, x in layers * 2:
+            product(layer, x)
+    assert len(arranged) == 2
+    assert all(
+        w is layer.weight for w, (layer, _) in zip(arranged, layers, strict=True)
+    )
 
 
 @pytest.mark.parametrize("contiguous", [True, False])
