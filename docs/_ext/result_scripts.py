@@ -16,5 +16,6 @@ SCRIPTS = {
     "prepal": "papers/prepal.py",
     "prepal_labels": "papers/prepal.py",
     "strategies": "strategy_tables.py",
+    "summary": "summary.py",
     "wang": "papers/wang.py",
 }
