@@ -23,7 +23,7 @@ from eindor2020_scores import (
     trivial,
     undisturbed,
 )
-from verdicts import claims_table, summary_table
+from verdicts import claim_tables
 
 from skactive.analysis import wilcoxon
 from skactive.plotting import ActiveLearningCurveDisplay
@@ -45,8 +45,7 @@ def name_of(data):
 
 def make_tables(records, settings):
     """Claims, leads over random choice, scores of each scenario, batches, seconds."""
-    claims = make_claims(records, settings)
-    tables = {"summary": summary_table(claims), "claims": claims_table(claims)}
+    tables = claim_tables(make_claims, records, settings)
     tables["leads"] = leads(records)
     for scenario in SCENARIOS:
         tables[scenario] = scores(records, scenario)

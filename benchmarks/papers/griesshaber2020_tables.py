@@ -5,17 +5,15 @@ from common import harness
 from griesshaber2020_cells import freeze_of
 from griesshaber2020_claims import encoder_changes, head_change, make_claims
 from griesshaber2020_figures import PAPER, as_runs, by_freeze, loops, name_of, shares
-from verdicts import claims_table, summary_table
+from verdicts import claim_tables
 
 from skactive.analysis import learning_curve
 
 
 def make_tables(records, settings):
     """Claims, tables 1 and 2, seconds, and what figures 2 to 4 and table 3 show."""
-    claims = make_claims(records, settings)
     return {
-        "summary": summary_table(claims),
-        "claims": claims_table(claims),
+        **claim_tables(make_claims, records, settings),
         "accuracies": _accuracies(records, settings),
         "widths": _widths(records, settings),
         "seconds": _seconds(records, settings),

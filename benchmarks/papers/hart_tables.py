@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 from common import harness
-from verdicts import claims_table, deviations, read_claims, summary_table
+from verdicts import claim_tables, deviations, read_claims
 
 from skactive.analysis import welch_t
 
@@ -18,7 +18,7 @@ def pick(records, part, model, key="accuracy"):
     return np.array([r[key] for r in found])
 
 
-def make_claims(records, n_folds):
+def make_claims(records, settings):
     """Measure what the paper claims.
 
     A repetition of the folds counts once, with the mean of its folds.
@@ -31,14 +31,14 @@ def make_claims(records, n_folds):
         models = [names.get(model, model) for model in models]
         both = [100 * pick(records, part, model, key) for model in models]
         if part == "folds":
-            both = [scores.reshape(-1, n_folds).mean(1) for scores in both]
+            both = [scores.reshape(-1, settings.n_folds).mean(1) for scores in both]
         if spread:
             both = [deviations(scores) for scores in both]
         n = max(map(len, both))
         first, second = (np.resize(scores, n) for scores in both)
         # One more seed: an initialization, or folds like the split.
         seconds = sum(np.mean(pick(records, "split", m, "seconds")) for m in models)
-        seconds *= n_folds if part == "folds" else 1
+        seconds *= settings.n_folds if part == "folds" else 1
         return {"values": {"tweets": first - second}, "seconds": seconds}
 
     return read_claims("hart", measure, {None: [names]})
@@ -46,15 +46,13 @@ def make_claims(records, n_folds):
 
 def make_tables(records, settings):
     """Claims, tables 1 and 2 of the paper, and the tests of table 2."""
-    claims = make_claims(records, settings.n_folds)
     linear = dict.fromkeys(r["model"] for r in records if r["part"] == "folds")
     models = dict.fromkeys(r["model"] for r in records)
     tuned = [model for model in models if model not in linear]
     paper = ["paper: accuracy", "paper: F1"]
     head = ["model", "accuracy", "best", "F1", "F1 of the others", "seconds"]
     return {
-        "summary": summary_table(claims),
-        "claims": claims_table(claims),
+        **claim_tables(make_claims, records, settings),
         "folds": harness.table(
             ["features", "accuracy", "F1", *paper],
             [_linear_row(records, model) for model in linear],

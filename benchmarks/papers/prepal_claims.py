@@ -131,6 +131,16 @@ def measure_gap(records, data, name):
     return differ({name: [tuned, ours]}, ends) if tuned else None
 
 
+def similarities(records, overlap):
+    """Similarity of two loops by seed, of the first seeds if only these have runs."""
+    seeds = []
+    for loop, strategy in overlap["loops"]:
+        protocols = [loop] if loop == "AL+FT" else LIGHT
+        runs = light_runs(records, overlap["data"], strategy, protocols)
+        seeds.append({r["seed"] for r in runs})
+    return np.array(overlap["similarity"])[: len(set.intersection(*seeds))]
+
+
 def measure_overlap(
     records, data, name, strategy, only=None, without=None, growth=False
 ):
@@ -143,7 +153,9 @@ def measure_overlap(
     if name == without or only not in (None, name) or not tuned_runs(records, data):
         return None
     for record in found:
-        excess = np.array(record["similarity"]) - record["chance"]
+        excess = similarities(records, record) - record["chance"]
+        if not len(excess):
+            return None
         values = excess[:, -1] - excess[:, 0] if growth else excess[:, -1]
         seconds = mean_seconds(whole_runs(records, data, "AL+FT", strategy))
         return {"values": {name: values}, "seconds": seconds}
@@ -180,7 +192,7 @@ def measure_same_labels(records, **words):
     same, seconds = {}, 0.0
     for r in select(records, "overlap"):
         if r["loops"][0][1] == "variation_ratio" and r["data"] != "ag_news":
-            same[name_of(r["data"])] = 1 - np.array(r["similarity"])[:, -1]
+            same[name_of(r["data"])] = 1 - similarities(records, r)[:, -1]
             runs = [light_runs(records, r["data"], s) for _, s in r["loops"]]
             seconds += sum(map(mean_seconds, runs))
     return {"values": same, "seconds": seconds} if same else None

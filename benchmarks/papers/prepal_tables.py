@@ -6,7 +6,7 @@ import numpy as np
 from common import harness
 from prepal_claims import make_claims, paper, runs_by_batch, scores
 from prepal_figures import PAPER, PHASES, ledger_runs, name_of, select, whole_runs
-from verdicts import claims_table, summary_table
+from verdicts import claim_tables
 
 from skactive.analysis import ledger_table
 
@@ -16,10 +16,8 @@ COLUMNS = 8  # of the overlaps, at most
 
 def make_tables(records, settings):
     """Claims, tables 2 and 3, and what the figures show."""
-    claims = make_claims(records, settings)
     tables = {
-        "summary": summary_table(claims),
-        "claims": claims_table(claims),
+        **claim_tables(make_claims, records, settings),
         "accuracy": accuracy_table(records, settings),
         "ledger": ledger(records, settings),
         "overlap": overlap_table(records),

@@ -57,8 +57,10 @@ class Claim:
     numbers: tuple = field(init=False, default=())
 
     def __post_init__(self):
-        if self.p_value is None:
+        if self.p_value is None and self.n_seeds > 1:
             self.numbers = harness.stratified(self.values)
+        elif self.p_value is None:  # one seed has no interval
+            self.p_value = 1.0
 
     @property
     def n_seeds(self):
@@ -202,13 +204,71 @@ def judge(claims):
     return corrected, [claim.verdict(level) for claim in claims], level
 
 
-def claims_table(claims):
-    """Write the claims with their verdicts, and what an open one would cost."""
+def judge_first(claims, make_claims, records, settings):
+    """Judge the claims on the runs that were planned first, by the same rule.
+
+    Claims without two seeds then are open, and the correction leaves them out.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        On all records.
+    make_claims : callable
+        `make_claims(records, settings)` measures the claims.
+    settings : argparse.Namespace
+        `first_seeds` is how many seeds were planned first, and `first_data`, if there
+        is one, the data sets; without `first_seeds` there is nothing to judge.
+
+    Returns
+    -------
+    title : str
+        What was planned first.
+    cells : list of str
+        Verdict and p of each claim, in bold where all records have another verdict.
+    """
+    n, data = (getattr(settings, k, None) for k in ("first_seeds", "first_data"))
+    if n is None:
+        return None
+    first = [
+        r
+        for r in records
+        if r.get("seed", r.get("index", 0)) < n and (not data or r["data"] in data)
+    ]
+    found = {claim.text: claim for claim in make_claims(first, settings)}
+    if unknown := found.keys() - {claim.text for claim in claims}:
+        raise ValueError(f"claims that all records do not have: {unknown}")
+    tested = [claim for claim in found.values() if claim.numbers or not claim.values]
+    corrected, verdicts, _ = judge(tested)
+    texts = [claim.text for claim in tested]
+    then = dict(zip(texts, zip(verdicts, corrected, strict=True), strict=True))
+    cells = []
+    for claim, now in zip(claims, judge(claims)[1], strict=True):
+        verdict, q = then.get(claim.text, ("cannot tell", None))
+        end = said_p(q) if q is not None else "one value"
+        end = end if claim.text in found else "not run"
+        mark = "" if kind_of(verdict) == kind_of(now) else "**"
+        cells.append(f"{mark}{verdict}{mark}, {end}")
+    return f"first {len(data)} data sets" if data else f"first {n} seeds", cells
+
+
+def kind_of(verdict):
+    """Return a verdict without its margin."""
+    return verdict.partition(",")[0].partition(" above")[0]
+
+
+def said_p(p):
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
+
+
+def claims_table(claims, first=None):
+    """Write the claims with their verdicts, and what an open one would cost.
+
+    `first` is a column from :func:`judge_first`.
+    """
     rows = []
     corrected, verdicts, level = judge(claims)
     for claim, q, verdict in zip(claims, corrected, verdicts, strict=True):
-        p = f"p = {q:.3f}" if q >= 0.001 else "p < 0.001"
-        end = f"**{verdict}**, {p}"
+        end = f"**{verdict}**, {said_p(q)}"
         if verdict == "cannot tell" and claim.values:
             n = claim.seeds_needed(level)
             if n > claim.n_seeds and not claim.seconds:
@@ -217,15 +277,26 @@ def claims_table(claims):
             power = 100 * claim.power(claim.n_seeds, level)
             end += f"; power {power:.0f} %, for 80 % {n} seeds, {hours:,.1f} hours"
         rows.append([claim.text, claim.paper, said(claim), end])
-    return harness.table(["claim", "paper", "here", "verdict"], rows)
+    head = ["claim", "paper", "here", "verdict"]
+    if first:
+        head.append(first[0])
+        rows = [[*row, cell] for row, cell in zip(rows, first[1], strict=True)]
+    return harness.table(head, rows)
 
 
 def summary_table(claims):
     """Count the verdicts."""
     _, verdicts, _ = judge(claims)
-    names = [verdict.partition(",")[0].partition(" above")[0] for verdict in verdicts]
+    names = [kind_of(verdict) for verdict in verdicts]
     kinds = ["holds", "does not hold", "no difference", "cannot tell"]
     return harness.table(kinds, [[names.count(kind) for kind in kinds]])
+
+
+def claim_tables(make_claims, records, settings):
+    """Make the tables of the claims that `make_claims` measures in the records."""
+    claims = make_claims(records, settings)
+    first = judge_first(claims, make_claims, records, settings)
+    return {"summary": summary_table(claims), "claims": claims_table(claims, first)}
 
 
 def said(claim):

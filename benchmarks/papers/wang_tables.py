@@ -2,7 +2,7 @@
 
 import numpy as np
 from common import harness
-from verdicts import claims_table, summary_table
+from verdicts import claim_tables
 from wang_claims import make_claims
 from wang_values import (
     LARGE,
@@ -30,10 +30,8 @@ from skactive.plotting import ScoreTimeDisplay
 
 def make_tables(records, settings):
     """Claims; tables over all tasks, and of each by epochs and at equal time."""
-    claims = make_claims(records, settings)
     tables = {
-        "summary": summary_table(claims),
-        "claims": claims_table(claims),
+        **claim_tables(make_claims, records, settings),
         "rates": rates_table(records, settings),
         "means": means_table(records, settings),
         "shares": shares_table(records, settings),
