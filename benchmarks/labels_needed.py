@@ -325,7 +325,9 @@ def report_single(by_data, change, before):
         cells, n_seeds = [], 0
         for n in counts:
             ours, theirs = (at(records, each, n) for each in (change, before))
-            gains = [100 * (ours[seed] - theirs[seed]) for seed in ours if seed in theirs]
+            gains = [
+                100 * (ours[seed] - theirs[seed]) for seed in ours if seed in theirs
+            ]
             n_seeds = max(n_seeds, len(gains))
             cells.append(f"{np.mean(gains):+.1f}" if gains else "")
         rows += [[name, n_seeds, *cells]] if n_seeds else []

@@ -4,10 +4,10 @@
     python benchmarks/summary.py --smoke    # seconds, for CI
 
 Reads the records of labels_needed.json, other_data.json, more_data.json and
-adapted_loop.json in docs/results. What they lack runs here: "words", scikit-learn's default logistic
-regression on its default TF-IDF features, with random labels. Texts, pools, test sets
-and seeds are those of labels_needed.py. The parts of the loop are added to it one by
-one.
+adapted_loop.json in docs/results. What they lack runs here: "words", scikit-learn's
+default logistic regression on its default TF-IDF features, with random labels. Texts,
+pools, test sets and seeds are those of labels_needed.py. The parts of the loop are
+added to it one by one.
 
 Options:
     --data NAME...

@@ -70,7 +70,13 @@ def run_script(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_tables_are_those_of_the_numbers(name, tmp_path, run_script):
     options = ["--rebuild"]
-    if name in ("adapted_loop", "labels_needed", "more_data", "other_data", "strategies"):
+    if name in (
+        "adapted_loop",
+        "labels_needed",
+        "more_data",
+        "other_data",
+        "strategies",
+    ):
         options = ["--records", RESULTS / f"{name}.json"]
     if name == "prepal_labels":
         options += ["--scale", "labels"]
