@@ -243,6 +243,19 @@ def tiny_bert(tmp_path_factory):
 
 
 @pytest.fixture
+def adapted_soon(monkeypatch):
+    """Let the process that adapts encoders keep its priority: tests wait for it.
+
+    With the lower one it gets a twentieth of a core where other tests run.
+    """
+    from skactive.session import _adaptation
+
+    code = "from skactive.bert import _adapt_process as process\n"
+    code += "process.lower_priority = lambda: None; process.main()"
+    monkeypatch.setattr(_adaptation, "_CODE", code)
+
+
+@pytest.fixture
 def like_windows(monkeypatch):
     """Force the second implementation of `skactive._utils._system` in a test."""
     if sys.platform != "linux":

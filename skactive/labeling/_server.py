@@ -15,6 +15,7 @@ from typing import Any
 
 from .._utils._repeatable import pause_background
 from .._utils._sklearn import check_bool
+from .._utils._system import note_signals
 from ..project import Project, Questions
 from ..serving import HttpServer
 from ..session import Desk
@@ -104,9 +105,9 @@ class LabelingServer(HttpServer):
         finally:
             self._n_calls -= 1
 
-    def wait(self):
-        """Wait until a person finishes."""
-        while not self._is_over.wait(0.2) and self._thread.is_alive():
+    def wait(self, came):
+        """Wait until a person finishes, or a list of signals has one."""
+        while not (came or self._is_over.wait(0.2)) and self._thread.is_alive():
             pass
 
     def settle(self):
@@ -302,8 +303,9 @@ def open_page(
     if open_browser and not server.links:  # the bound socket queues the request
         threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
     try:
-        with suppress(KeyboardInterrupt):  # at any time, also while it starts
-            server.start().wait()
+        # At any time, also while it starts. One that is raised in a callback is lost.
+        with suppress(KeyboardInterrupt), note_signals() as came:
+            server.start().wait(came)
         server.settle()
         yield server
     finally:

@@ -11,6 +11,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections import Counter
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tqdm import tqdm
 
 from skactive import ActiveLearner, LabelingSession
 
@@ -154,6 +156,8 @@ def test_kills_lose_no_acknowledged_label(tmp_path, capsys):
 
 
 def kill(tmp_path, n_kills):
+    # A child that is killed leaves the lock that tqdm shares with its others locked.
+    tqdm.set_lock(threading.RLock())
     rng = random.Random(0)
     counts = Counter()
     whole = {}

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from tqdm import tqdm
 
 from skactive import ActiveLearner, simulate
 from skactive.simulation import Run
@@ -88,6 +90,8 @@ def test_kills_change_nothing(seed, n_kills, tmp_path, capsys):
 
 
 def kill(seed, tmp_path, n_kills):
+    # A child that is killed leaves the lock that tqdm shares with its others locked.
+    tqdm.set_lock(threading.RLock())
     play()
     start = time.perf_counter()
     expected = play(tmp_path / "uninterrupted")

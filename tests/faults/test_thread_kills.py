@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tqdm import tqdm
 
 from skactive import ActiveLearner, LabelingSession, get_strategy
 from skactive.session import read_labels
@@ -91,6 +92,8 @@ def acknowledged(log_path):
 
 
 def kill(tmp_path, n_kills, seed=0):
+    # A child that is killed leaves the lock that tqdm shares with its others locked.
+    tqdm.set_lock(threading.RLock())
     """Kill `n_kills` times and return the counts."""
     rng = random.Random(seed)
     counts = Counter()

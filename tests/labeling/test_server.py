@@ -3,8 +3,10 @@
 import errno
 import json
 import logging
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,10 +22,7 @@ from starlette.testclient import TestClient
 from skactive.labeling import _address, _server, serve
 from skactive.labeling._address import find_page, recall_address, remember_address
 from skactive.labeling._calls import METHODS, call
-from skactive.labeling._server import (
-    MAX_BODY,
-    LabelingServer,
-)
+from skactive.labeling._server import MAX_BODY, LabelingServer, open_page
 from skactive.serving import _http
 from skactive.serving._http import bind
 from skactive.session import Desk
@@ -625,3 +624,15 @@ def test_an_interrupt_while_the_server_starts_ends_it_as_well(desk, monkeypatch)
 
     monkeypatch.setattr(LabelingServer, "start", interrupt)
     assert serve(desk, open_browser=False) is False
+
+
+def test_an_interrupt_that_a_callback_loses_ends_the_page(open_desk):
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        with open_page(open_desk(), open_browser=False) as server:
+            timer.join()
+            assert not server.finished
+    finally:
+        signal.signal(signal.SIGINT, before)

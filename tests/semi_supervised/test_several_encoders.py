@@ -93,6 +93,7 @@ def test_saved_loaded_and_exported(fitted, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("adapted_soon")
 def test_in_a_session_both_encoders_learn(folders, tmp_path):
     model = make(folders, True)
     quick = {"n_steps": 2, "batch_size": 8, "lr": 1e-2, "freeze": 1}

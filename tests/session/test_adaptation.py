@@ -1,5 +1,6 @@
 """Encoders that learn from the labels of a session, in a process of their own."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,11 +17,27 @@ from skactive.bert._adapted import ContrastiveEncoder
 from skactive.session import Desk, _adaptation
 from skactive.session._evidence import hold_out
 
+pytestmark = pytest.mark.usefixtures("adapted_soon")
+REAL = _adaptation._CODE
 WORDS = ["film", "match", "stocks", "team", "game", "minute", "friday", "long", "joy"]
 FIRST = ["the joy of a", "a dull slow", "an even", "no naïve", "again in the", "a"]
 TEXTS = [f"{first} {word}" for word in WORDS for first in FIRST]
 LABELS = dict(enumerate(np.array(["weather", "sport", "money"])[np.arange(54) % 3]))
 LABELS[40] = "art"  # a class that the encoder has not learned from
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such priorities")
+def test_the_process_has_a_low_priority():
+    command, pipe = [sys.executable, "-c", REAL], subprocess.PIPE
+    wanted = max(10, os.getpriority(os.PRIO_PROCESS, 0))
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe) as process:
+        end = time.monotonic() + 120
+        while (found := os.getpriority(os.PRIO_PROCESS, process.pid)) < wanted:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.communicate()  # without a task it ends
+    assert found == wanted
 
 
 def some(n, start=0):
