@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skactive import ActiveLearner, LabelingSession, make_text_classifier
+from skactive._utils._system import SYSTEM
 from skactive.annotators import ColumnAnnotator
 from skactive.bert import clear_cache
 from skactive.bert._adapted import ContrastiveEncoder
@@ -26,7 +27,7 @@ LABELS = dict(enumerate(np.array(["weather", "sport", "money"])[np.arange(54) % 
 LABELS[40] = "art"  # a class that the encoder has not learned from
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such priorities")
+@pytest.mark.skipif(SYSTEM != "linux", reason="only Linux has such priorities")
 def test_the_process_has_a_low_priority():
     command, pipe = [sys.executable, "-c", REAL], subprocess.PIPE
     wanted = max(10, os.getpriority(os.PRIO_PROCESS, 0))
