@@ -255,10 +255,10 @@ def main():
         for stage in STAGES:
             reached = [run[stage] for run in runs if stage in run]
             seconds = np.median([s for s, _ in reached]) if reached else None
-            counts = sorted({str(n) for _, n in reached if n is not None}, key=int)
-            said = f" ({' to '.join(dict.fromkeys([counts[0], counts[-1]]))} labels)"
+            counts = sorted({n for _, n in reached if n is not None})
             cells.append("none" if not reached else f"{seconds:.1f}")
-            cells[-1] += said if counts else ""
+            if counts:
+                cells[-1] += f" ({counts[0]} to {counts[-1]} labels)"
         rows.append([name, *cells])
     print(*table(["tool", *STAGES], rows), sep="\n")
 

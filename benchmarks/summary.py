@@ -156,6 +156,14 @@ def find_gains(by_data, n, metric="accuracy"):
     return found
 
 
+def find_half(values):
+    """Half of the t interval of a mean over the data sets; 0 for one set."""
+    if len(values) < 2:
+        return 0.0
+    low, high = paired_t(values, np.zeros(len(values))).interval
+    return (high - low) / 2
+
+
 def report_steps(by_data, n, metric="accuracy"):
     """What each step gains with `n` labels, with t intervals over the data sets."""
     rows = []
@@ -165,7 +173,8 @@ def report_steps(by_data, n, metric="accuracy"):
             rows.append([step, STEPS[step], f"{np.mean([*means.values()]):.1f}"])
             rows[-1] += ["", "", len(means), ""]
             continue
-        low, high = paired_t(values, np.zeros(len(values))).interval
+        mean, half = np.mean(values), find_half(values)
+        low, high = mean - half, mean + half
         worst = min(gains, key=gains.get)
         rows.append([step, STEPS[step], "", f"{np.mean(values):+.1f}"])
         rows[-1] += [f"{low:+.1f} to {high:+.1f}", len(values)]
@@ -202,14 +211,11 @@ def draw_picture(by_data, args):
         )
         for y, (_, (_, gains)) in enumerate(steps, 1):
             values = [*gains.values()]
-            gain, (_, high) = (
-                np.mean(values),
-                paired_t(values, 0 * np.array(values)).interval,
-            )
+            gain, half = np.mean(values), find_half(values)
             ax.barh(y, gain, left=reached, height=0.6)
             reached += gain
-            ax.errorbar(reached, y, xerr=high - gain, color="black", capsize=3)
-            end = max(reached, reached - gain) + high - gain
+            ax.errorbar(reached, y, xerr=half, color="black", capsize=3)
+            end = max(reached, reached - gain) + half
             ax.annotate(f"{gain:+.1f}", (end, y), (6, -4), textcoords="offset points")
         ax.set_yticks(range(len(texts)), texts)
         ax.set_title(f"{n} labels", loc="left", fontsize="medium")
