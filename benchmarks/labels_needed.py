@@ -426,11 +426,14 @@ def as_runs(records):
     return runs
 
 
-def summarize(tables):
-    """The shares of all data sets; the median counts a curve that ends below as is.
+def bound_median(values):
+    """The 95 % interval of a median: a bootstrap over the data sets."""
+    drawn = np.random.default_rng(0).choice(values, (99_999, len(values)))
+    return np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
 
-    The interval of the median is a bootstrap over the data sets.
-    """
+
+def summarize(tables):
+    """The shares of all data sets; the median counts a curve that ends below as is."""
     rows = []
     for change in dict.fromkeys(n for each in tables.values() for n in each.names[1:]):
         cells, ratios = [], []
@@ -441,8 +444,7 @@ def summarize(tables):
             i = each.names.index(change)
             ratios.append(each.ratio[i])
             cells.append(f"{'' if each.reached[i] else '> '}{each.ratio[i]:.2f}")
-        drawn = np.random.default_rng(0).choice(ratios, (99_999, len(ratios)))
-        low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
+        low, high = bound_median(ratios)
         cells += [f"{np.median(ratios):.2f}", f"{low:.2f} to {high:.2f}"]
         rows.append([change, *cells])
     return harness.table(["change", *tables, "median", "95 % over the sets"], rows)

@@ -26,7 +26,7 @@ import json
 
 import _harness as harness
 import numpy as np
-from labels_needed import COUNTS, DATA, SCORED, as_runs, at, draw, score
+from labels_needed import COUNTS, DATA, SCORED, as_runs, at, bound_median, draw, score
 from learning_curves import load
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -118,8 +118,7 @@ def find_share(records, change):
 
 def spread_median(values):
     """A cell: the median, its bootstrap over the data sets, and how many there are."""
-    drawn = np.random.default_rng(0).choice(values, (99_999, len(values)))
-    low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
+    low, high = bound_median(values)
     return f"{np.median(values):.2f} ({low:.2f} to {high:.2f}; {len(values)})"
 
 

@@ -37,14 +37,14 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
     The centers are computed on a random sample of at most 256 rows per cluster and 256
     MB, in one thread, because the order of sums across threads would change the result.
     """
+    from sklearn.cluster import KMeans  # here, as importing it takes 50 ms
+
     parts = [float_rows(part) for part in (X, also) if part is not None]
     n = sum(part.shape[0] for part in parts)
     k = min(n_clusters, n)
     bounded = SAMPLE_BYTES // max(map(row_bytes, parts))
     size = max(k, min(n, ROWS_PER_CLUSTER * k, bounded))
     sample = _sample(parts, n, size, normalize, rng)
-    from sklearn.cluster import KMeans  # here, as importing it takes 50 ms
-
     model = KMeans(
         k,
         init=_first_centers(sample, k, rng),
@@ -203,11 +203,11 @@ def _sample(parts, n, size, normalize, rng):
 
 def _first_centers(sample, k, rng):
     """Choose centers by k-means++ from some of the rows."""
+    from sklearn.cluster import kmeans_plusplus  # here, as in `k_means`
+
     n = sample.shape[0]
     size = min(n, SEEDS_PER_CLUSTER * max(k, 100))
     rows = rng.choice(n, size, replace=False)
-    from sklearn.cluster import kmeans_plusplus
-
     # In float64, which scikit-learn does not convert at each step.
     return kmeans_plusplus(
         sample[rows].astype(np.float64),

@@ -36,7 +36,7 @@ def hash_ids(ids):
 
 
 def _encode_id(id):
-    """Return what `_encode` returns, sooner for the usual types."""
+    """Return what `_encode` returns, faster for the usual types."""
     if type(id) is str:
         return b"s" + id.encode("utf-8", "surrogatepass")
     return b"v%d" % id if type(id) is int else _encode(id)
@@ -50,7 +50,7 @@ def hash_items(X):
     """
     if hasattr(X, "hashes"):  # a TextPool
         return X.hashes
-    encode = _encode_id  # the sooner one for texts
+    encode = _encode_id  # the same bytes as `_encode`, faster for texts
     if sparse.issparse(X):
         encode = bytes
         X = X.tocsr().sorted_indices()

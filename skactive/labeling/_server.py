@@ -106,7 +106,7 @@ class LabelingServer(HttpServer):
             self._n_calls -= 1
 
     def wait(self, came):
-        """Wait until a person finishes, or a list of signals has one."""
+        """Wait until a person finishes, or the list `came` of signals is not empty."""
         while not (came or self._is_over.wait(0.2)) and self._thread.is_alive():
             pass
 
@@ -303,7 +303,8 @@ def open_page(
     if open_browser and not server.links:  # the bound socket queues the request
         threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
     try:
-        # At any time, also while it starts. One that is raised in a callback is lost.
+        # Ctrl-C may come at any time, also while the server starts. Python drops a
+        # KeyboardInterrupt that is raised in a callback, so the signal is noted, too.
         with suppress(KeyboardInterrupt), note_signals() as came:
             server.start().wait(came)
         server.settle()

@@ -67,7 +67,8 @@ def export_onnx(
         Whether the weights of the encoder become integers of 8 bits. The graph is a
         quarter as large, faster and less exact: a probability then depends slightly on
         the other texts in a batch. The temperature of the probabilities stays the one
-        that was chosen in float32.
+        that was chosen in float32. Some encoders lose accuracy: compare the labels on
+        texts of your own before you use it.
     classes : array-like of shape (k,) or None, default=None
         Names of the classes of a model of several labels per text, whose own names are
         the numbers of columns.

@@ -18,6 +18,8 @@ _N_TEXTS = 20  # of a theme, the nearest to its center
 
 def find_themes(core, n_themes):
     """Return groups of similar texts with ids, the largest first; see `Desk.themes`."""
+    from sklearn.cluster import KMeans  # here, as importing it takes 50 ms
+
     pool, answers, model = core.state.pool, core.state.answers, core.models.newest()
     rows = find_read(core)[:_MOST_TEXTS]
     hidden = core.queue.find_blind([pool.ids[row] for row in rows.tolist()])
@@ -29,8 +31,6 @@ def find_themes(core, n_themes):
         )
     X = take_rows(pool.X, rows)
     features = find_features(core, X)
-    from sklearn.cluster import KMeans  # here, as importing it takes 50 ms
-
     groups = KMeans(n_themes, n_init=3, random_state=0).fit(features)
     words = _find_words(map(fold, pool.texts(rows)), groups.labels_, n_themes)
     learner = None if core.target == "regression" else model.learner

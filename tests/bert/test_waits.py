@@ -212,7 +212,7 @@ def test_encoding_stays_on_its_device(tiny_bert, pooling):
 
 @pytest.fixture
 def copies(monkeypatch):
-    """List what a GPU would be asked for, which stands in for it."""
+    """Replace the calls of a GPU, and return a list of those that were made."""
     asked = []
 
     class Event:
