@@ -244,11 +244,15 @@ def tiny_bert(tmp_path_factory):
 
 @pytest.fixture
 def adapted_soon(monkeypatch):
-    """Let the process that adapts encoders keep its priority: tests wait for it.
+    """Let what adapts encoders keep its priority: tests wait for it.
 
-    With the lower one it gets a twentieth of a core where other tests run.
+    With the lower one it gets a twentieth of a core where other tests run. The process
+    has it from the thread that starts it, too.
     """
+    from skactive._utils import _repeatable
     from skactive.session import _adaptation
+
+    monkeypatch.setattr(_repeatable, "lower_priority", lambda: None)
 
     code = "from skactive.bert import _adapt_process as process\n"
     code += "process.lower_priority = lambda: None; process.main()"
