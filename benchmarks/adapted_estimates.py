@@ -9,7 +9,9 @@ are drawn from the same pool ("other"). Run from the repository:
     python benchmarks/adapted_estimates.py --out FOLDER
 
 SKACTIVE_DATA is the folder of the data sets. Finished runs are kept in --out, a line
-each, and are not run again. "worth" is the effective size divided by the labels.
+each, and are not run again. "worth" is the effective size divided by the labels. In
+sets with answers of language models ("llm_emotion/test"), shares are also estimated
+with these answers, and with both.
 
 Options:
     --out FOLDER
@@ -66,8 +68,31 @@ def add_own(tally, name, y, proba, rows):
     tally.add(("own", name, len(rows), "accuracy"), quality.accuracy, right)
 
 
+def add_answers(tally, name, table, y, proba, rng, n):
+    """Add estimates of common shares with answers of language models as proxies."""
+    names = np.unique(table["label"])
+    answers = [table[one].to_numpy()[:, None] == names for one in estimates.ANSWERED]
+    answers = np.stack(answers, axis=2).astype(float)
+    model = proba[:, :, None]
+    proxies = {
+        "predictions": model,
+        "one machine": answers[:, :, :1],
+        "four machines": answers,
+        "one machine and predictions": np.concatenate([answers[:, :, :1], model], 2),
+        "four and predictions": np.concatenate([answers, model], 2),
+    }
+    rows = rng.choice(len(y), n, replace=False)
+    classes, shares = list(range(len(names))), np.bincount(y) / len(y)
+    for way, f in proxies.items():
+        found = estimate_prevalence(y[rows], f[rows], f, classes=classes).estimates
+        for j in np.flatnonzero((shares >= 0.1) & (shares <= estimates.MOST)):
+            plain = estimates.estimate_share(y[rows] == j, n_pool=len(y))
+            tally.add((way, name, n, "share"), found[None, j], shares[j], plain)
+
+
 def play(name, seed, args):
     """Return the record of a data set and a seed."""
+    table = None
     if args.smoke:
         texts, y = load_docstrings(max_per_library=20, return_X_y=True)
     else:
@@ -85,6 +110,8 @@ def play(name, seed, args):
         draws = np.random.default_rng([seed, 55])
         for _ in range(args.draws):
             estimates.audit(tally, name, y, proba, draws, args.labels, "random")
+            if name.startswith("llm_"):
+                add_answers(tally, name, table, y, proba, draws, args.labels)
         accuracy = float(np.mean(proba.argmax(axis=1) == y))
         record[way] = {
             "accuracy": accuracy,

@@ -43,6 +43,7 @@ SETS = (
     *("ag_news/test", "trec/train", "sst2/train", "disaster_tweets/train"),
     *("tweet_emotion/train", "cap_sotu/train"),
 )
+ANSWERED = ("chatgpt", "davinci_003", "flan_ul2", "flan_t5_xl")
 MACHINES = ("llm_emotion", "llm_ibc", "llm_semeval_stance")
 SIZES = (40, 100, 300)
 LEAST, MOST = 0.02, 0.6  # shares of the classes that are reported
@@ -265,9 +266,8 @@ def audit_machines(tally, name, rng, n, n_draws):
     table = read(f"{name}/test")
     names = sorted(table["label"].unique())
     y = table["label"].to_numpy()
-    machines = ("chatgpt", "davinci_003", "flan_ul2", "flan_t5_xl")
     answers = np.stack(
-        [table[one].to_numpy()[:, None] == names for one in machines], axis=2
+        [table[one].to_numpy()[:, None] == names for one in ANSWERED], axis=2
     ).astype(float)
     bias = []
     for j, one in enumerate(names):

@@ -19,7 +19,10 @@ PACKAGES = {
     "scikit-activeml": (["scikit-activeml==1.0.1", *FEATURES], []),
     "baal": (["baal==2.1.0", *FEATURES], []),
 }
-OTHERS = {"setfit": (["setfit==1.2.0", *FEATURES], [])}  # of few_shot.py
+OTHERS = {  # of few_shot.py and peer_sets.py
+    "setfit": (["setfit==1.2.0", *FEATURES], []),
+    "small-text-setfit": (["small-text==1.4.1", "setfit==1.2.0", *FEATURES], []),
+}
 SHARED = ("torch", "scikit-learn", "numpy")
 
 

@@ -21,6 +21,7 @@ class LoopProblem:
     model: str  # folder of the encoder
     batch: int = 50
     rounds: int = 10
+    batches: list | None = None  # instead, where they differ
     max_length: int = 64
     epochs: int = 3
     batch_size: int = 16
@@ -28,6 +29,12 @@ class LoopProblem:
     freeze: int = 0  # layers, of the encoder that skactive trains in the end
     precision: str = "float32"  # of that training
     device: str = "cpu"
+
+    @property
+    def steps(self):
+        """How many labels each round asks for."""
+        same = [self.batch] * self.rounds
+        return same if self.batches is None else self.batches
 
     @property
     def n_classes(self):

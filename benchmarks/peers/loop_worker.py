@@ -31,6 +31,10 @@ LIBRARIES = {
         ["scikit-activeml", "sentence-transformers"],
     ),
     "baal": ("loop_baal", ["baal", "sentence-transformers"]),
+    "skactive, default": ("loop_default", ["skactive", "transformers"]),
+    "skactive, frozen": ("loop_frozen", ["skactive", "transformers"]),
+    "SetFit": ("loop_setfit", ["setfit", "sentence-transformers"]),
+    "small-text, SetFit": ("loop_small_text_setfit", ["small-text", "setfit"]),
 }
 EVERYWHERE = ["scikit-learn", "torch", "numpy"]
 
@@ -54,7 +58,7 @@ def play(loop, problem, seed, path=None):
     record : dict
     """
     ledger, labels = Ledger(), np.asarray(problem.labels)
-    asked, curve, resumed = [], [], 0
+    asked, curve, seconds, resumed = [], [], [], 0
     picks = np.asarray(problem.initial[seed])
 
     def score():
@@ -62,11 +66,13 @@ def play(loop, problem, seed, path=None):
         return float(np.mean(predicted == problem.test_labels))
 
     def describe():
-        return {"asked": asked, "curve": curve, "resumed": resumed, **vars(ledger)}
+        kept = {"asked": asked, "curve": curve, "seconds": seconds}
+        return {**kept, "resumed": resumed, **vars(ledger)}
 
     if path is not None and path.exists():
         done = json.loads(path.read_text(encoding="utf-8"))
         asked, curve, resumed = done["asked"], done["curve"], done["resumed"] + 1
+        seconds = done["seconds"]
         ledger.wall, ledger.cpu, ledger.load = done["wall"], done["cpu"], done["load"]
         loop.prepare(problem.texts)
         known, picks = asked, np.asarray(done["picks"])
@@ -81,11 +87,12 @@ def play(loop, problem, seed, path=None):
             loop.train(new, labels[new])
         asked += picks.tolist()
         curve.append([len(asked), score()])
-        print(*curve[-1], round(sum(ledger.cpu.values())), file=sys.stderr)
-        if len(curve) > problem.rounds:
+        seconds.append(round(sum(ledger.cpu.values()), 2))
+        print(*curve[-1], round(seconds[-1]), file=sys.stderr)
+        if len(curve) > len(problem.steps):
             break
         with ledger.phase("query"):
-            picks = np.asarray(loop.ask(problem.batch))
+            picks = np.asarray(loop.ask(problem.steps[len(curve) - 1]))
         if path is not None:
             write({**describe(), "picks": picks.tolist()}, path)
     with ledger.phase("final_training"):

@@ -13,6 +13,7 @@ from tests._utils._hostile import drip
 from tests.annotators._helpers import FakeChat, chat
 
 from .._tables._helpers import read_columns, write_columns
+from ..conftest import SKACTIVE
 
 PATIENCE = 240  # seconds; a reply is given up after six times 60 seconds
 REPLIES = {
@@ -70,11 +71,15 @@ def interrupt(process, url):
 )
 def test_label_ends_although_its_machine_is_silent(table, tiny_bert, silent, kind, end):
     server = silent(kind)
-    command = ["-m", "skactive", "label", table, "--text", "text", "--label"]
+    command = [sys.executable, *SKACTIVE, "label", table, "--text", "text", "--label"]
     command += ["label", "--model", tiny_bert, "--no-browser", "--no-fine-tuning"]
     command += ["--machine", server.url, "--machine-model", "tiny"]
+    # A shell that runs the tests in the background lets its children ignore Ctrl-C.
     process = subprocess.Popen(
-        [sys.executable, *command], stderr=subprocess.PIPE, text=True
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     said = []
     try:

@@ -17,6 +17,7 @@ from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling._server import PAGE, LabelingServer
 
+from ..conftest import SKACTIVE
 from ._helpers import TOKEN, Page, find_violations, text_of
 
 pytestmark = pytest.mark.browser
@@ -131,7 +132,7 @@ def test_label_tweets_with_the_command(
     frame.loc[n_given:, "label"] = None
     table = tmp_path / "tweets.csv"
     frame.to_csv(table, index=False)
-    command = ["-m", "skactive", "label", table, "--text", "text", "--label", "label"]
+    command = [*SKACTIVE, "label", table, "--text", "text", "--label", "label"]
     command += ["--n-labels", str(n), "--port", str(free_port)]
     # Training the encoder on 80 labels takes minutes where other tests run as well.
     command += ["--no-browser", "--no-fine-tuning", "--no-adapt"]

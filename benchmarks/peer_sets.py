@@ -1,0 +1,186 @@
+"""The same labeling loop on five data sets: skactive, small-text, SetFit and others.
+
+    SKACTIVE_DATA=.../data python benchmarks/peer_sets.py --environments DIR --page
+    python benchmarks/peer_sets.py --scale smoke       # seconds, ours only
+    python benchmarks/peer_sets.py --rebuild --page    # the tables again
+
+All get the same pool and test texts, the same weights of the encoder, the same random
+labels to begin with, and the same numbers of labels. skactive runs with its defaults,
+and with a frozen encoder. small-text trains SetFit in every round; SetFit alone gets
+random labels; modAL and scikit-activeml train a logistic regression on fixed features.
+benchmarks/peers says how each is called. Where they are not there yet, environments
+for the peers are made in --environments. Each loop is a process of one thread.
+peer_sets.toml has the libraries, their seeds, and the numbers of labels.
+
+Options:
+    --environments FOLDER  of the peers', by default in --out
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import _harness as harness
+import numpy as np
+from papers.common import load
+from peers.environments import make_environment
+from peers.loop_problem import LoopProblem
+
+OURS = "skactive, default"
+SHARED = "small-text-setfit"  # the environment of both
+ENVIRONMENTS = {"SetFit": SHARED, "small-text, SetFit": SHARED}
+
+
+def make_problem(settings, data, seed, sizes):
+    """Draw the texts of a set, and the labels that a seed begins with."""
+    X, y, X_test, y_test = load(data, sizes["n_pool"], sizes["n_test"])
+    _, codes = np.unique(np.r_[y, y_test], return_inverse=True)
+    first, *_ = sizes["labels"]
+    order = np.random.default_rng(seed).permutation(len(X))
+    return LoopProblem(
+        texts=X.tolist(),
+        labels=codes[: len(y)].tolist(),
+        test_texts=X_test.tolist(),
+        test_labels=codes[len(y) :].tolist(),
+        initial=[order[:first].tolist()],
+        model=str(settings.model),
+        batches=np.diff(sizes["labels"]).tolist(),
+        max_length=sizes["max_length"],
+    )
+
+
+def run_cell(settings, *, data, library, seed, sizes):
+    """Scores and processor seconds at each number of labels."""
+    python = sys.executable
+    if not library.startswith("skactive"):
+        environment = ENVIRONMENTS.get(library, library)
+        folder = (
+            getattr(settings, "environments", None) or settings.out / "environments"
+        )
+        python = make_environment(environment, Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        problem, answer = (Path(folder) / name for name in ("problem.json", "answer"))
+        make_problem(settings, data, seed, sizes).write(problem)
+        own = {**os.environ, **harness.ONE_THREAD}
+        subprocess.run(
+            [python, "-m", "peers.loop_worker", library, problem, "0", answer],
+            cwd=Path(__file__).parent,
+            env=own,
+            check=True,
+        )
+        found = json.loads(answer.read_text(encoding="utf-8"))
+    return {k: found[k] for k in ("curve", "seconds", "versions")}
+
+
+def run(settings):
+    """Run what is not finished, a seed of all sets and libraries after another."""
+    grid = [
+        {
+            "data": d,
+            "library": library,
+            "seed": seed,
+            "sizes": sizes_of(settings, library),
+        }
+        for seed in range(settings.seeds)
+        for library, seeds in settings.libraries.items()
+        for d in settings.data
+        if seed < seeds
+    ]
+    return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
+
+
+def sizes_of(settings, library):
+    """The sizes of all, without the numbers of labels that take a library too long."""
+    most = settings.most.get(library, np.inf)
+    labels = [n for n in settings.sizes["labels"] if n <= most]
+    return {**settings.sizes, "labels": labels}
+
+
+def find(records, library, **wanted):
+    """Records of a library by data set and seed."""
+    own = harness.select(records, by="data", library=library, **wanted)
+    return {(r["data"], r["seed"]): r for r in own}
+
+
+def make_tables(records, settings):
+    """Mean accuracy and seconds over the sets, and what differs from skactive."""
+    counts = settings.sizes["labels"]
+    head = ["library", "seeds", *(f"{n} labels" for n in counts)]
+    accuracy, seconds, differences, each = [], [], [], []
+    ours = find(records, OURS)
+    for library in settings.libraries:
+        own = find(records, library)
+        curves = {key: scores_of(r) for key, r in own.items()}
+        spent = {key: np.array(r["seconds"]) for key, r in own.items()}
+        seeds = len({seed for _, seed in own})
+        means = by_data(curves, settings.data)
+        none = ["-"] * (len(counts) - means.shape[1])
+        scores = [f"{x:.1f}" for x in means.mean(axis=0)]
+        accuracy.append([library, seeds, *scores, *none])
+        mean = by_data(spent, settings.data).mean(axis=0)
+        seconds.append([library, seeds, *(f"{x:.0f}" for x in mean), *none])
+        for d, row in zip(settings.data, means, strict=True):
+            each.append([d, library, *(f"{x:.1f}" for x in row), *none])
+        if library == OURS:
+            continue
+        both = [key for key in own if key in ours]
+        pairs = {
+            key: scores_of(ours[key])[: len(curves[key])] - curves[key] for key in both
+        }
+        gains = by_data(pairs, settings.data)
+        tests = [harness.said(gain) for gain in gains.T]
+        differences.append([library, len({s for _, s in both}), *tests, *none])
+    each.sort(key=lambda row: settings.data.index(row[0]))
+    return {
+        "accuracy": harness.table(head, accuracy),
+        "seconds": harness.table(head, seconds),
+        "differences": harness.table(["less", *head[1:]], differences),
+        "each": harness.table(["data", "library", *head[2:]], each),
+        "versions": harness.table(
+            ["library", "versions"],
+            [
+                [name, ", ".join(map(" ".join, r["versions"].items()))]
+                for name in settings.libraries
+                for r in [*find(records, name).values()][:1]
+            ],
+        ),
+    }
+
+
+def scores_of(record):
+    """Accuracies in percent."""
+    return 100 * np.array(record["curve"])[:, 1]
+
+
+def by_data(values, data):
+    """Means over the seeds, a row for each data set."""
+    rows = [[value for (d, _), value in values.items() if d == name] for name in data]
+    return np.array([np.mean(row, axis=0) for row in rows])
+
+
+def draw(records, settings):
+    """Nothing: the tables are short."""
+
+
+def check(records, settings, tables):
+    """Fail where the shape of the results is not what the page needs."""
+    assert len(records) == len(settings.data) * sum(settings.libraries.values())
+    for record in records:
+        counts = sizes_of(settings, record["library"])["labels"]
+        assert [n for n, _ in record["curve"]] == counts
+        assert all(0 <= score <= 1 for _, score in record["curve"])
+        assert record["seconds"] == sorted(record["seconds"])
+    assert [len(rows) for rows in tables.values()] == [4, 4, 3, 6, 4], tables
+
+
+def main():
+    settings = harness.settle(__doc__, __file__)
+    harness.publish(settings, "peer_sets", run, draw, make_tables, check)
+
+
+if __name__ == "__main__":
+    main()
