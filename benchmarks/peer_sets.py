@@ -6,11 +6,12 @@
 
 All get the same pool and test texts, the same weights of the encoder, the same random
 labels to begin with, and the same numbers of labels. skactive runs with its defaults,
-and with a frozen encoder. small-text trains SetFit in every round; SetFit alone gets
-random labels; modAL and scikit-activeml train a logistic regression on fixed features.
-benchmarks/peers says how each is called. Where they are not there yet, environments
-for the peers are made in --environments. Each loop is a process of one thread.
-peer_sets.toml has the libraries, their seeds, and the numbers of labels.
+and with a frozen encoder. small-text trains SetFit, or fine-tunes the encoder, in every
+round. SetFit alone gets random labels. modAL and scikit-activeml train a logistic
+regression on fixed features. benchmarks/peers says how each is called. Environments for
+the peers are made in --environments where they are not there yet. Each loop is a
+process of one thread. peer_sets.toml has the libraries, their seeds, and the numbers of
+labels.
 
 Options:
     --environments FOLDER  of the peers', by default in --out
@@ -31,8 +32,8 @@ from peers.environments import make_environment
 from peers.loop_problem import LoopProblem
 
 OURS = "skactive, default"
-SHARED = "small-text-setfit"  # the environment of both
-ENVIRONMENTS = {"SetFit": SHARED, "small-text, SetFit": SHARED}
+SHARED = "small-text-setfit"  # the environment of three
+ENVIRONMENTS = dict.fromkeys(("SetFit", "small-text", "small-text, SetFit"), SHARED)
 
 
 def make_problem(settings, data, seed, sizes):
