@@ -250,17 +250,20 @@ def tiny_bert(tmp_path_factory):
     return save_encoder(tmp_path_factory.mktemp("tiny_bert"))
 
 
+@pytest.fixture(autouse=True)
+def background_at_once(monkeypatch):
+    """Let threads in the background keep their priority: tests wait for them.
+
+    With a lower one they get a twentieth of a core where other tests run.
+    """
+    if module := sys.modules.get("skactive._utils._repeatable"):
+        monkeypatch.setattr(module, "lower_priority", lambda: None)
+
+
 @pytest.fixture
 def adapted_soon(monkeypatch):
-    """Let what adapts encoders keep its priority: tests wait for it.
-
-    With the lower one it gets a twentieth of a core where other tests run. The process
-    has it from the thread that starts it, too.
-    """
-    from skactive._utils import _repeatable
+    """Let the process that adapts encoders keep its priority, too."""
     from skactive.session import _adaptation
-
-    monkeypatch.setattr(_repeatable, "lower_priority", lambda: None)
 
     code = "from skactive.bert import _adapt_process as process\n"
     code += "process.lower_priority = lambda: None; process.main()"

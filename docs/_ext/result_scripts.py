@@ -12,6 +12,7 @@ SCRIPTS = {
     "labels_needed": "labels_needed.py",
     "more_data": "labels_needed.py",
     "other_data": "labels_needed.py",
+    "peer_sets": "peer_sets.py",
     "peers": "peer_loops.py",
     "prepal": "papers/prepal.py",
     "prepal_labels": "papers/prepal.py",

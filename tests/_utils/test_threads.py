@@ -39,6 +39,21 @@ def test_the_priority_is_that_of_one_thread_and_of_those_it_starts():
     assert priority() == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+def test_work_in_the_background_has_a_low_priority(monkeypatch):
+    monkeypatch.setattr(_repeatable, "lower_priority", lower_priority)
+    found, done = [], threading.Event()
+
+    def work():
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        done.set()
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    _repeatable.start_in_background(work)
+    assert done.wait(60)
+    assert found == [max(10, before)]
+
+
 class Clock:
     """Stands for the module `time`: sleeping is what makes the time pass."""
 
