@@ -23,6 +23,7 @@ import _harness as harness
 # part of the first.
 TEXT, PAIR = ["text"], ["text_a", "text_b"]
 DATA = {
+    "banking77": (TEXT, "train", "test"),
     "ag_news": (TEXT, "train", "test"),
     "cola": (TEXT, "train", "dev"),
     "disaster_tweets": (TEXT, "train", None),
