@@ -4,6 +4,7 @@ SCRIPTS = {
     "adapted_features": "adapted_features.py",
     "adapted_loop": "labels_needed.py",
     "anchors": "anchors.py",
+    "claims": "papers/own_claims.py",
     "eindor2020": "papers/eindor2020.py",
     "few_label_fine_tuning": "few_label_tuning.py",
     "few_shot": "few_shot.py",
