@@ -88,7 +88,7 @@ def run(settings):
         }
         for seed in range(settings.seeds)
         for library, seeds in settings.libraries.items()
-        for d in settings.data
+        for d in sets_of(settings, library)
         if seed < seeds
     ]
     return harness.run_missing(partial(run_cell, settings), grid, settings, "sizes")
@@ -101,6 +101,11 @@ def sizes_of(settings, library):
     return {**settings.sizes, "labels": labels}
 
 
+def sets_of(settings, library):
+    """The data sets that a library is run on."""
+    return settings.data[: settings.sets.get(library)]
+
+
 def find(records, library, **wanted):
     """Records of a library by data set and seed."""
     own = harness.select(records, by="data", library=library, **wanted)
@@ -110,21 +115,21 @@ def find(records, library, **wanted):
 def make_tables(records, settings):
     """Mean accuracy and seconds over the sets, and what differs from skactive."""
     counts = settings.sizes["labels"]
-    head = ["library", "seeds", *(f"{n} labels" for n in counts)]
+    head = ["library", "sets", "seeds", *(f"{n} labels" for n in counts)]
     accuracy, seconds, differences, each = [], [], [], []
     ours = find(records, OURS)
     for library in settings.libraries:
-        own = find(records, library)
+        own, data = find(records, library), sets_of(settings, library)
         curves = {key: scores_of(r) for key, r in own.items()}
         spent = {key: np.array(r["seconds"]) for key, r in own.items()}
         seeds = len({seed for _, seed in own})
-        means = by_data(curves, settings.data)
+        means = by_data(curves, data)
         none = ["-"] * (len(counts) - means.shape[1])
         scores = [f"{x:.1f}" for x in means.mean(axis=0)]
-        accuracy.append([library, seeds, *scores, *none])
-        mean = by_data(spent, settings.data).mean(axis=0)
-        seconds.append([library, seeds, *(f"{x:.0f}" for x in mean), *none])
-        for d, row in zip(settings.data, means, strict=True):
+        accuracy.append([library, len(data), seeds, *scores, *none])
+        mean = [f"{x:.0f}" for x in by_data(spent, data).mean(axis=0)]
+        seconds.append([library, len(data), seeds, *mean, *none])
+        for d, row in zip(data, means, strict=True):
             each.append([d, library, *(f"{x:.1f}" for x in row), *none])
         if library == OURS:
             continue
@@ -132,15 +137,15 @@ def make_tables(records, settings):
         pairs = {
             key: scores_of(ours[key])[: len(curves[key])] - curves[key] for key in both
         }
-        gains = by_data(pairs, settings.data)
-        tests = [harness.said(gain) for gain in gains.T]
-        differences.append([library, len({s for _, s in both}), *tests, *none])
+        tests = [harness.said(gain) for gain in by_data(pairs, data).T]
+        seeds = len({seed for _, seed in both})
+        differences.append([library, len(data), seeds, *tests, *none])
     each.sort(key=lambda row: settings.data.index(row[0]))
     return {
         "accuracy": harness.table(head, accuracy),
         "seconds": harness.table(head, seconds),
         "differences": harness.table(["less", *head[1:]], differences),
-        "each": harness.table(["data", "library", *head[2:]], each),
+        "each": harness.table(["data", "library", *head[3:]], each),
         "versions": harness.table(
             ["library", "versions"],
             [
