@@ -36,7 +36,12 @@ from threadpoolctl import threadpool_limits
 
 from skactive import make_text_classifier
 from skactive.datasets import load_docstrings
-from skactive.estimation import estimate_prevalence, estimate_quality, out_of_fold
+from skactive.estimation import (
+    estimate_prevalence,
+    estimate_quality,
+    estimate_share,
+    out_of_fold,
+)
 
 WAYS = ("frozen", "adapted")
 
@@ -86,7 +91,7 @@ def add_answers(tally, name, table, y, proba, rng, n):
     for way, f in proxies.items():
         found = estimate_prevalence(y[rows], f[rows], f, classes=classes).estimates
         for j in np.flatnonzero((shares >= 0.1) & (shares <= estimates.MOST)):
-            plain = estimates.estimate_share(y[rows] == j, n_pool=len(y))
+            plain = estimate_share(y[rows] == j, n_pool=len(y))
             tally.add((way, name, n, "share"), found[None, j], shares[j], plain)
 
 

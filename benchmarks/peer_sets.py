@@ -6,12 +6,11 @@
 
 All get the same pool and test texts, the same weights of the encoder, the same random
 labels to begin with, and the same numbers of labels. skactive runs with its defaults,
-and with a frozen encoder. small-text trains SetFit, or fine-tunes the encoder, in every
-round. SetFit alone gets random labels. modAL and scikit-activeml train a logistic
-regression on fixed features. benchmarks/peers says how each is called. Environments for
-the peers are made in --environments where they are not there yet. Each loop is a
-process of one thread. peer_sets.toml has the libraries, their seeds, and the numbers of
-labels.
+and with a frozen encoder. small-text trains SetFit in every round. SetFit alone gets
+random labels. modAL and scikit-activeml train a logistic regression on fixed features.
+benchmarks/peers says how each is called. Environments for the peers are made in
+--environments where they are not there yet. Each loop is a process of one thread.
+peer_sets.toml has the libraries, their seeds, and the numbers of labels.
 
 Options:
     --environments FOLDER  of the peers', by default in --out
@@ -32,8 +31,8 @@ from peers.environments import make_environment
 from peers.loop_problem import LoopProblem
 
 OURS = "skactive, default"
-SHARED = "small-text-setfit"  # the environment of three
-ENVIRONMENTS = dict.fromkeys(("SetFit", "small-text", "small-text, SetFit"), SHARED)
+SHARED = "small-text-setfit"  # the environment of both
+ENVIRONMENTS = {"SetFit": SHARED, "small-text, SetFit": SHARED}
 
 
 def make_problem(settings, data, seed, sizes):
@@ -56,21 +55,23 @@ def make_problem(settings, data, seed, sizes):
 
 def run_cell(settings, *, data, library, seed, sizes):
     """Scores and processor seconds at each number of labels."""
-    python = sys.executable
+    python, paths = sys.executable, [str(Path(__file__).parent)]
     if not library.startswith("skactive"):
         environment = ENVIRONMENTS.get(library, library)
         folder = (
             getattr(settings, "environments", None) or settings.out / "environments"
         )
         python = make_environment(environment, Path(folder))
+    else:
+        paths += filter(None, [os.environ.get("PYTHONPATH")])
     with tempfile.TemporaryDirectory() as folder:
         problem, answer = (Path(folder) / name for name in ("problem.json", "answer"))
         make_problem(settings, data, seed, sizes).write(problem)
-        own = {**os.environ, **harness.ONE_THREAD}
+        own = {"PYTHONPATH": os.pathsep.join(paths), **harness.ONE_THREAD}
         subprocess.run(
             [python, "-m", "peers.loop_worker", library, problem, "0", answer],
-            cwd=Path(__file__).parent,
-            env=own,
+            cwd=folder,  # SetFit writes its weights there
+            env={**os.environ, **own},
             check=True,
         )
         found = json.loads(answer.read_text(encoding="utf-8"))

@@ -19,11 +19,11 @@ in own_claims.toml, and what is run:
   of griesshaber2020, on the training texts of wang (validation part included), and on
   the 1,000 tweets of hart.
 
-What changed later. For prepal, the loop with an encoder that learns in it was planned,
-with three seeds. It was stopped within its first seed, after 130 seconds and without a
-score, as the seconds at hand were too few, and replaced by what is above. Pairs that do
-not count on the page of eindor2020 were left out when some scores were known. Of the
-five seeds of prepal three were run. More seeds in own_claims.toml and --add go on.
+What changed later. For prepal, a loop whose encoder learns was planned. It was too slow
+for the time that was left: it was stopped after 130 seconds, before its first score,
+and replaced by the loop above. Three of its five seeds were run. The pairs of
+eindor2020 that do not count on its page were left out after some scores were known.
+With more seeds in own_claims.toml, --add runs what is missing.
 
 Seconds are of the processor. Ours have everything from an empty cache: encoding,
 training, queries, predictions on test texts. Those of wang are of training alone, on

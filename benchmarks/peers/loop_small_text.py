@@ -18,6 +18,9 @@ from transformers import AutoTokenizer
 
 
 class Loop:
+    # small-text wants a validation set, of one text here; nothing is chosen by it.
+    fit_options = {"early_stopping": "none", "model_selection": "none"}
+
     def __init__(self, problem, seed):
         self.problem = problem
         # It draws from the global generators.
@@ -25,6 +28,7 @@ class Loop:
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)
         torch.set_num_threads(1)
+        self.classes = np.arange(problem.n_classes)
         self.tokenizer = AutoTokenizer.from_pretrained(problem.model)
         self.tokenizer.encode_plus = self.tokenizer.__call__
         self.learner = None
@@ -32,23 +36,20 @@ class Loop:
     def encode(self, texts, labels=None):
         if labels is None:
             labels = np.full(len(texts), st.LABEL_UNLABELED)
+        return self.make_data(list(texts), np.asarray(labels))
+
+    def make_data(self, texts, labels):
         return st.TransformersDataset.from_arrays(
             texts,
-            np.asarray(labels),
+            labels,
             self.tokenizer,
-            target_labels=np.arange(self.problem.n_classes),
+            target_labels=self.classes,
             max_length=self.problem.max_length,
         )
 
-    def prepare(self, texts):
-        self.pool = self.encode(texts)
-
-    def train(self, positions, labels):
-        if self.learner is not None:
-            self.learner.update(labels)
-            return
+    def make_factory(self):
         problem = self.problem
-        factory = st.TransformerBasedClassificationFactory(
+        return st.TransformerBasedClassificationFactory(
             st.TransformerModelArguments(problem.model),
             problem.n_classes,
             kwargs={
@@ -59,16 +60,20 @@ class Loop:
                 "cache_dir": tempfile.gettempdir(),
             },
         )
-        one = self.encode([problem.texts[positions[0]]], labels[:1])
+
+    def prepare(self, texts):
+        self.pool = self.encode(texts)
+
+    def train(self, positions, labels):
+        if self.learner is not None:
+            self.learner.update(labels)
+            return
+        options = dict(self.fit_options)
+        if options:
+            one = self.encode([self.problem.texts[positions[0]]], labels[:1])
+            options["validation_set"] = one
         self.learner = st.PoolBasedActiveLearner(
-            factory,
-            st.BreakingTies(),
-            self.pool,
-            fit_kwargs={
-                "validation_set": one,
-                "early_stopping": "none",
-                "model_selection": "none",
-            },
+            self.make_factory(), st.BreakingTies(), self.pool, fit_kwargs=options
         )
         self.learner.initialize_data(positions, labels)
 

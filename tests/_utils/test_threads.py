@@ -18,8 +18,12 @@ from skactive._utils._system import lower_priority
 from skactive.linear_model import _logistic
 from skactive.linear_model._logistic import bfgs, l_bfgs
 
+on_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux has priorities of threads"
+)
 
-@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+
+@on_linux
 def test_the_priority_is_that_of_one_thread_and_of_those_it_starts():
     def priority():
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
@@ -39,7 +43,7 @@ def test_the_priority_is_that_of_one_thread_and_of_those_it_starts():
     assert priority() == before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+@on_linux
 def test_work_in_the_background_has_a_low_priority(monkeypatch):
     monkeypatch.setattr(_repeatable, "lower_priority", lower_priority)
     found, done = [], threading.Event()
@@ -86,7 +90,7 @@ def in_background(function):
     thread.join()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+@on_linux
 def test_only_threads_of_low_priority_wait_for_the_end_of_a_pause(clock):
     in_background(give_way)
     assert clock.slept == []
@@ -99,7 +103,7 @@ def test_only_threads_of_low_priority_wait_for_the_end_of_a_pause(clock):
     assert len(clock.slept) == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+@on_linux
 def test_answers_without_end_leave_half_of_the_time_to_the_background(clock):
     for _ in range(1000):
         pause_background()
