@@ -2,7 +2,6 @@
 
 import json
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +141,8 @@ class Trainer:
             LOG.info(
                 "computing the features of the other texts; Ctrl-C leaves them blank"
             )
-        while session.encoded < 1:
-            LOG.debug(f"{session.encoded:.0%}")
-            time.sleep(0.2)
+            while session._core.models.encode_more():
+                LOG.debug(f"{session.encoded:.0%}")
         if session.labels:
             begin("training")
             LOG.info(

@@ -40,8 +40,8 @@ class BackgroundEncoder:
         self._order = np.empty(0, dtype=np.int32)
         self.ready = np.empty(0, dtype=bool)
         self.error: Exception | None = None
-        self._done = 0  # how far in the order
-        self._running = False
+        self._stage = np.empty(0, dtype=np.uint8)  # 0, 1 under way, 2 tried
+        self._running = self._hurried = False
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self.grow(pool)
@@ -49,7 +49,7 @@ class BackgroundEncoder:
     @property
     def share(self):
         """Share of the pool whose features were computed or failed, from 0 to 1."""
-        return self._done / len(self.ready)
+        return float(np.mean(self._stage == 2))
 
     def grow(self, pool):
         """Continue with the items that a grown pool has gained."""
@@ -60,6 +60,8 @@ class BackgroundEncoder:
             new = pool.draw_order(self._seed, start)
             self._order = np.concatenate([self._order, new])
             self.ready = np.concatenate([self.ready, np.zeros(n - start, dtype=bool)])
+            self._stage = np.pad(self._stage, (0, n - start))
+            self._hurried = False
             if self._running:
                 return
             self._running = True
@@ -75,23 +77,41 @@ class BackgroundEncoder:
         self._stopped.set()
         self._thread.join()
 
+    def hurry(self):
+        """Encode a chunk in this thread, as people wait; whether one was left.
+
+        The thread of low priority ends after its own chunk, which comes last here.
+        """
+        self._hurried = True
+        return self._encode()
+
     def _work(self):
         while True:
             with self._lock:
-                rows, pool = np.sort(self._order[self._done :][:_CHUNK]), self._pool
-                if not len(rows) or self._stopped.is_set():
+                if self._hurried or self._stopped.is_set() or self._stage.all():
                     self._running = False
                     return
-            error = None
-            try:
-                with _encoding:
-                    self._front.transform(take_rows(pool.X, rows))
-            except Exception as exc:  # shown by the session and the front ends
-                error = exc
-            with self._lock:
-                self.ready[rows] = error is None
-                self.error = self.error or error
-                self._done += len(rows)  # last, as `share` is read without the lock
+            with _encoding:
+                self._encode()
+
+    def _encode(self):
+        with self._lock:
+            rows, pool = self._order, self._pool
+            first = self._stage.min()
+            if first == 2:
+                return False
+            rows = np.sort(rows[self._stage[rows] == first][:_CHUNK])
+            self._stage[rows] = 1
+        error = None
+        try:
+            self._front.transform(take_rows(pool.X, rows))
+        except Exception as exc:  # shown by the session and the front ends
+            error = exc
+        with self._lock:
+            self.ready[rows] = error is None
+            self.error = self.error or error
+            self._stage[rows] = 2  # last, as `share` is read without the lock
+        return True
 
 
 def make_encoder(encode, estimator, pool, seed):

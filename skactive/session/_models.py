@@ -219,6 +219,10 @@ class Models:
         """Share of the pool that has features, or whose features failed, 0 to 1."""
         return 1.0 if self._encoder is None else self._encoder.share
 
+    def encode_more(self):
+        """Compute features that are missing in this thread; whether there were any."""
+        return self._encoder is not None and self._encoder.hurry()
+
     @property
     def encoding_error(self):
         """The first error of the features that a thread computes, or None."""

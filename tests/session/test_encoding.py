@@ -157,6 +157,30 @@ def test_close_ends_the_encoding(open_session, learner, texts):
     assert not session._core.models._encoder._thread.is_alive()
 
 
+def test_who_waits_for_the_features_does_not_wait_for_the_thread(
+    open_session, learner, texts
+):
+    session = open_session(texts, learner=learner, encode="background")
+    models = session._core.models
+    shares = []
+    while models.encode_more():  # the gate keeps the thread in its first chunk
+        shares.append(session.encoded)
+    assert shares in ([44 / 300, 1.0], [256 / 300, 1.0])
+    assert models.find_ready() is None
+    assert sorted(SlowFeatures.seen) == sorted(set(texts))
+    _wait_until_encoded(session)
+    assert not models.encode_more()
+
+
+def test_a_pool_that_grows_is_encoded_in_the_thread_again(open_session, learner, texts):
+    session = open_session(texts, learner=learner, encode="background")
+    while session._core.models.encode_more():
+        pass
+    session.add(["one more"])
+    _wait_until_encoded(session)
+    assert "one more" in SlowFeatures.seen
+
+
 def test_an_error_of_the_features_is_raised_where_they_are_needed(
     open_session, learner, texts, monkeypatch
 ):
