@@ -32,7 +32,16 @@ from argparse import Namespace
 import _harness as harness
 import numpy as np
 from encoders import FIRST, PROMPTS, find_encoders
-from labels_needed import COUNTS, DATA, SCORED, as_runs, at, bound_median, draw, score
+from labels_needed import (
+    COUNTS,
+    DATA,
+    SCORED,
+    at,
+    bound_median,
+    draw,
+    find_share,
+    score,
+)
 from labels_needed import run as run_loops
 from learning_curves import load
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -41,7 +50,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner
-from skactive.analysis import labels_needed, paired_t
+from skactive.analysis import paired_t
 
 OTHERS = ["docstrings", "election", "r8", "newsgroups", "fortunes", "comments", "r52"]
 MORE = ["commons", "conventions", "airlines", "stackoverflow", "hwu", "thucnews"]
@@ -130,37 +139,40 @@ def read_records(words):
     }
 
 
-def find_share(records, change, at=500):
-    """The share of the labels that a change needs, or None; with the baseline's seeds.
-
-    A curve that ends below counts with its last number.
-    """
-    seeds = {r["seed"] for r in records if r["change"] == change}
-    own = [r for r in records if r["change"] in ("baseline", change)]
-    own = [r for r in own if r["seed"] in seeds]
-    if not seeds:
-        return None
-    table = labels_needed(as_runs(own), "baseline", at)
-    return table.ratio[table.names.index(change)]
-
-
 def spread_median(values):
     """A cell: the median, its bootstrap over the data sets, and how many there are."""
-    low, high = bound_median(values)
-    return f"{np.median(values):.2f} ({low:.2f} to {high:.2f}; {len(values)})"
+    ends = bound_median(values)
+    span = "" if ends is None else "{:.2f} to {:.2f}; ".format(*ends)
+    return f"{np.median(values):.2f} ({span}{len(values)})"
+
+
+def find_shares(by_data, change, n=500):
+    """Shares of the labels that a change needs, by data set, where it ran."""
+    return {
+        name: find_share(records, change, n)[0]
+        for name, records in by_data.items()
+        if any(r["change"] == change for r in records)
+    }
 
 
 def report_shares(by_data):
     """Shares of the labels of the plain pipeline, by groups of data sets."""
-    rows = []
-    for change in (*SHARED, "random", "adapted"):
-        shares = {name: find_share(by_data[name], change) for name in by_data}
-        cells = []
+    rows, same = [], [with_seeds_of(records, "adapted") for records in by_data.values()]
+    same = dict(zip(by_data, same, strict=True))
+    for change in (*SHARED, "random", "adapted", "frozen"):
+        sets, of = (same, "strategy") if change == "frozen" else (by_data, change)
+        shares, cells = find_shares(sets, of), []
         for names in GROUPS.values():
-            found = [shares[name] for name in names if shares.get(name) is not None]
+            found = [shares[name] for name in names if name in shares]
             cells.append(spread_median(found) if len(found) > 1 else "")
         rows.append([change, *cells])
     return harness.table(["change", *GROUPS], rows)
+
+
+def with_seeds_of(records, change):
+    """Return the records with a seed that a change has."""
+    seeds = {r["seed"] for r in records if r["change"] == change}
+    return [r for r in records if r["seed"] in seeds]
 
 
 def find_gains(by_data, n, metric="accuracy"):
@@ -223,8 +235,7 @@ def report_encoders(by_data, others, args):
     rows = []
     for name, sets in by_encoder.items():
         for change, before in (("strategy", "pool"), ("adapted", "strategy")):
-            shares = [find_share(own, change, args.at) for own in sets.values()]
-            found = [share for share in shares if share is not None]
+            found = [*find_shares(sets, change, args.at).values()]
             if len(found) > 1:
                 cells = [
                     f"{np.mean(gains):+.1f} ± {find_half(gains):.1f}"
@@ -237,18 +248,25 @@ def report_encoders(by_data, others, args):
 
 
 def report_calibration(by_data):
-    """Mean calibration errors over the data sets that have every row, in percent."""
-    rows, changes = [], ("baseline", "strategy", "adapted")
+    """Mean calibration errors in percent, and paired differences over the data sets."""
+    rows = []
     for n in (25, 50, 100, 200):
-        cells, each = [], []
-        for name in by_data:
-            found = [at(by_data[name], c, n, "ece") for c in changes]
-            seeds = set.intersection(*map(set, found))
-            if seeds:
-                each.append([np.mean([f[s] for s in seeds]) for f in found])
-        cells = [f"{100 * x:.1f}" for x in np.mean(each, axis=0)]
-        rows.append([n, *cells, len(each)])
-    return harness.table(["labels", *changes, "sets"], rows)
+        cells = [n]
+        for ours, theirs in (("strategy", "baseline"), ("adapted", "strategy")):
+            gains = find_gain(by_data, ours, theirs, n, "ece")
+            means = [
+                np.mean([*at(by_data[name], each, n, "ece").values()])
+                for each in ((theirs, ours) if ours == "strategy" else ())
+                for name in gains
+            ]
+            means = np.reshape(means, (-1, len(gains))).mean(axis=1)
+            values = [*gains.values()]
+            cells += [f"{100 * mean:.1f}" for mean in means]
+            cells.append(f"{np.mean(values):+.1f} ± {find_half(values):.1f}")
+            cells.append(len(values))
+        rows.append(cells)
+    head = ["labels", "baseline", "strategy", "strategy less baseline", "sets"]
+    return harness.table([*head, "adapted less strategy", "sets"], rows)
 
 
 def draw_picture(by_data, args):
