@@ -380,18 +380,20 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
 
 
 def report_means(by_data, metric):
-    """The table of the means over the data sets, in percent."""
+    """The table of the means over the data sets that all have, in percent."""
     every = [record for records in by_data.values() for record in records]
     counts = [n for n in counts_of(every, "strategy") if n >= 25]
-    rows, ran = [], {record["change"] for record in every}
-    for change in ("baseline", "pool", "start", "strategy"):
-        if change not in ran or not counts:
-            continue
-        found = [
-            [np.mean([*at(records, change, n, metric).values()]) for n in counts]
-            for records in by_data.values()
-        ]
-        rows.append([change, *(f"{100 * x:.1f}" for x in np.mean(found, axis=0))])
+    rows = []
+    for change in ("baseline", "pool", "start", "strategy", *ADAPTED):
+        cells = []
+        for n in counts:
+            found = [
+                [*at(records, change, n, metric).values()]
+                for records in by_data.values()
+            ]
+            mean = np.mean([np.mean(each) for each in found]) if all(found) else None
+            cells.append("" if mean is None else f"{100 * mean:.1f}")
+        rows += [[change, *cells]] if any(cells) else []
     return harness.table(["change", *map(str, counts)], rows) if rows else []
 
 
@@ -455,21 +457,20 @@ def bound_median(values):
 
 def summarize(by_data, changes, n):
     """The shares of all data sets; the median counts a curve that ends below as is."""
-    rows = []
+    rows = {name: [name] for name in [*by_data, "median", "95 % over the sets"]}
     for change in changes:
-        cells, ratios = [], []
-        for records in by_data.values():
-            cells.append("")
+        ratios = []
+        for name, records in by_data.items():
+            rows[name].append("")
             if any(r["change"] == change for r in records):
                 ratio, reached = find_share(records, change, n)
                 ratios.append(ratio)
-                cells[-1] = f"{'' if reached else '> '}{ratio:.2f}"
+                rows[name][-1] = f"{'' if reached else '> '}{ratio:.2f}"
+        rows["median"].append(f"{np.median(ratios):.2f}")
         ends = bound_median(ratios)
-        cells += [f"{np.median(ratios):.2f}"]
-        rows.append(
-            [change, *cells, "" if ends is None else "{:.2f} to {:.2f}".format(*ends)]
-        )
-    return harness.table(["change", *by_data, "median", "95 % over the sets"], rows)
+        span = "" if ends is None else "{:.2f} to {:.2f}".format(*ends)
+        rows["95 % over the sets"].append(span)
+    return harness.table(["data", *changes], list(rows.values()))
 
 
 def find_areas(records, change):

@@ -5,6 +5,7 @@ costs little more than `import sklearn` and loads no torch.
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 __version__ = "0.3.0"
 
@@ -24,49 +25,9 @@ _HOME = {
     "simulate": "simulation",
 }
 
-_SUBMODULES = (
-    "analysis",
-    "annotators",
-    "bert",
-    "cli",
-    "datasets",
-    "estimation",
-    "features",
-    "labeling",
-    "learner",
-    "linear_model",
-    "persistence",
-    "plotting",
-    "posterior",
-    "project",
-    "registry",
-    "runtime",
-    "semi_supervised",
-    "serving",
-    "session",
-    "simulation",
-    "stopping",
-    "strategies",
-    "testing",
-    "view",
-)
+_SUBMODULES = [x.name for x in iter_modules(__path__) if x.name[0] != "_"]
 
-__all__ = [
-    "ActiveLearner",
-    "ClassDescriptions",
-    "LabelingSession",
-    "Project",
-    "__version__",
-    "export_onnx",
-    "get_strategy",
-    "get_strategy_names",
-    "load",
-    "make_final_classifier",
-    "make_fine_tuned_classifier",
-    "make_text_classifier",
-    "save",
-    "simulate",
-]
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name):

@@ -70,13 +70,10 @@ __all__ = ["ActiveLearner"]
 StrategyLike = str | Strategy | Callable[[PoolView], Any]
 
 
-_DELEGATED = (
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "decision_function",
-    "transform",
-    "score",
+_DELEGATED = "predict predict_proba predict_log_proba decision_function transform score"
+_SAME_TAGS = (
+    "estimator_type classifier_tags regressor_tags transformer_tags target_tags "
+    "input_tags non_deterministic"
 )
 
 
@@ -122,7 +119,7 @@ class DelegationMixin:
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata to the methods of `estimator`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        for method in _DELEGATED:
+        for method in _DELEGATED.split():
             mapping.add(caller=method, callee=method)
         return MetadataRouter(owner=self).add(
             estimator=self.estimator, method_mapping=mapping
@@ -134,15 +131,7 @@ class DelegationMixin:
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         inner = deepcopy(get_tags(self.estimator))
-        for name in (
-            "estimator_type",
-            "classifier_tags",
-            "regressor_tags",
-            "transformer_tags",
-            "target_tags",
-            "input_tags",
-            "non_deterministic",
-        ):
+        for name in _SAME_TAGS.split():
             setattr(tags, name, getattr(inner, name))
         return tags
 

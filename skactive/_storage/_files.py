@@ -21,7 +21,7 @@ try:
 except ImportError:  # where an export predicts, nothing needs a lock
     FileLock = None  # type: ignore[misc,assignment]
 
-from .._utils._system import BINARY, can_open_folders, replace
+from .._utils._system import BINARY, Closing, can_open_folders, replace
 
 BLOCK_ROWS = 8192  # that are read, written or predicted at a time
 BLOCK_BYTES = 2**23
@@ -114,7 +114,7 @@ _CHECKSUM_LENGTH = 18
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-class LineWriter:
+class LineWriter(Closing):
     """Append records to a file, each as one line of JSON; one writer at a time.
 
     When `write` returns, the record is on the disk. When it raises, the file ends where
@@ -225,12 +225,6 @@ class LineWriter:
         _fsync(self._handle)
         self._clean = True
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self.close()
-
 
 def read_lines(path):
     """Return the records of the whole lines, and a torn last line as bytes or None.
@@ -238,11 +232,7 @@ def read_lines(path):
     A whole last line may lack its newline. A correct checksum stays in the record, as
     "crc". Raise a FileNotFoundError, or a ValueError that names a damaged line.
     """
-    with open(path, "rb") as stream:
-        *lines, tail = stream.read().split(b"\n")
-    if tail and not _is_torn(tail):
-        lines.append(tail)
-        tail = b""
+    lines, tail = _split_lines(path)
     records = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -256,17 +246,20 @@ def read_lines(path):
     return records, tail or None
 
 
+def _split_lines(path):
+    """Return the whole lines of a file, and a torn last line or nothing."""
+    with open(path, "rb") as stream:
+        *lines, tail = stream.read().split(b"\n")
+    return (lines, tail) if _is_torn(tail) else ([*lines, tail], b"")
+
+
 def read_sound_lines(path):
     """Return the records of the sound lines, and whether a line is damaged.
 
     A torn last line is dropped, and is no damage. Raise a FileNotFoundError.
     """
-    with open(path, "rb") as stream:
-        *lines, tail = stream.read().split(b"\n")
-    if tail and not _is_torn(tail):
-        lines.append(tail)
     records, is_damaged = [], False
-    for line in lines:
+    for line in _split_lines(path)[0]:
         try:
             records.append(_from_line(line))
         except ValueError:

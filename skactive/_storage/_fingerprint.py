@@ -246,16 +246,8 @@ def class_name(value):
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-_PACKAGES = (
-    "skactive",
-    "scikit-learn",
-    "numpy",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "safetensors",
-    "skops",
-)
+_NAMES = "skactive scikit-learn numpy torch transformers tokenizers safetensors skops"
+_PACKAGES = _NAMES.split()
 
 
 def collect_versions(packages=None):

@@ -178,7 +178,7 @@ class TextPool(Sequence):
         mask[repeated] = False
         mask[repeated[np.unique(hashes[repeated], return_index=True)[1]]] = True
         if X_known is not None and len(X_known):
-            known_index = HashIndex(_hashes_of(X_known))
+            known_index = HashIndex(hash_items(X_known))
             for start in range(0, len(mask), 2**16):
                 part = slice(start, start + 2**16)
                 mask[part] &= known_index.find(hashes[part]) < 0
@@ -201,7 +201,7 @@ class TextPool(Sequence):
         """
         if not isinstance(other, TextPool) or other._file.path != self._file.path:
             return None
-        return TextPool(self._file, np.r_[tuple(map(as_array, _rows_of(self, other)))])
+        return TextPool(self._file, np.r_[as_array(self._rows), as_array(other._rows)])
 
     def __repr__(self) -> str:
         what = "pairs of texts" if self._file.is_paired else "texts"
@@ -277,14 +277,6 @@ def _choose(rows, key):
     if len(key) and key[-1] - key[0] == len(key) - 1 and (np.diff(key) == 1).all():
         return rows[int(key[0]) : int(key[0]) + len(key)]  # no array is kept
     return rows.start + rows.step * key if isinstance(rows, range) else rows[key]
-
-
-def _rows_of(*pools):
-    return [pool._rows for pool in pools]
-
-
-def _hashes_of(X):
-    return X.hashes if isinstance(X, TextPool) else hash_items(X)
 
 
 def _from_path(path, rows):

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import accumulate, compress, islice
 from typing import Any
 
 from .._storage._files import BLOCK_BYTES, BLOCK_ROWS
 from .._utils._format import list_some
+from .._utils._lazy import import_or
 
 HALVES = re.compile("[\ud800-\udfff]")  # of characters
 PAIR = ["text_1", "text_2"]  # columns of pairs of texts
@@ -387,15 +387,13 @@ def _number(batches, columns):
 
 def import_package(name):
     """Return a module of another package, or raise an ImportError that names it."""
-    try:
-        return import_module(name)
-    except ImportError as exc:
-        package = name.partition(".")[0]
-        kind = "Excel" if package == "openpyxl" else "Arrow and Parquet"
-        raise ImportError(
-            f"{kind} files need {package}. Install it with `pip install {package}`, or "
-            "use a .csv file."
-        ) from exc
+    package = name.partition(".")[0]
+    kind = "Excel" if package == "openpyxl" else "Arrow and Parquet"
+    missing = (
+        f"{kind} files need {package}. Install it with `pip install {package}`, or use "
+        "a .csv file."
+    )
+    return import_or(missing, name)
 
 
 def _open_excel(path):

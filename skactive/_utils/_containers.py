@@ -355,7 +355,7 @@ def name_bad_texts(X, *, in_strategy=None):
             except TypeError as cause:
                 raise cause from exc
         explain_unreadable(exc, "X")
-        if in_strategy and not _raised_in_sklearn(exc):
+        if in_strategy and not _modules(exc)[-1].startswith("sklearn."):
             raise
         if isinstance(exc, AttributeError) and not isinstance(exc, ValueError):
             raise TypeError(
@@ -365,11 +365,6 @@ def name_bad_texts(X, *, in_strategy=None):
         if "'X'" not in str(exc):
             exc.add_note("This was raised while an estimator worked on 'X'.")
         raise
-
-
-def _raised_in_sklearn(exc):
-    """Whether the innermost frame of an error is in scikit-learn."""
-    return _modules(exc)[-1].startswith("sklearn.")
 
 
 def _modules(exc):

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ._lazy import import_or
+
 _ALIGN = {"numbers": str.rjust, "text": str.ljust}
 
 
@@ -148,14 +150,11 @@ def format_table(header, rows, style="numbers"):
 
 def make_frame(columns):
     """Return a pandas data frame, or raise an error that says how to get pandas."""
-    try:
-        import pandas as pd
-    except ImportError as exc:
-        raise ImportError(
-            "to_frame makes a pandas.DataFrame, and pandas is not installed. Install "
-            "it with `pip install pandas`, or read the attributes, which are arrays."
-        ) from exc
-    return pd.DataFrame(columns)
+    missing = (
+        "to_frame makes a pandas.DataFrame, and pandas is not installed. Install it "
+        "with `pip install pandas`, or read the attributes, which are arrays."
+    )
+    return import_or(missing, "pandas").DataFrame(columns)
 
 
 # Called with the share of its work that a bar has done.

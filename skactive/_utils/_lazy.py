@@ -32,3 +32,11 @@ def need_bert(what, *more, extras="bert"):
             f"{what} needs {', '.join(missing)}, which the extra 'bert' installs: "
             f'pip install "skactive[{extras}]"'
         )
+
+
+def import_or(message, name):
+    """Return a module of a package that may be missing, or raise an ImportError."""
+    try:
+        return import_module(name)
+    except ImportError as exc:
+        raise ImportError(message) from exc

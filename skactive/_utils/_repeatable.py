@@ -50,6 +50,14 @@ def _sequence(seed, round_number, purpose, counts):
     return np.random.SeedSequence([seed, round_number, purpose, *counts])
 
 
+def mix_bits(start, steps):
+    """Return the state of SplitMix64 (Steele, Lea, Flood 2014) after `steps`, mixed."""
+    z = start + steps * np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
 def round_rng(seed, round_number, purpose, *counts):
     """Return the Generator of one round, from 0, and one purpose.
 

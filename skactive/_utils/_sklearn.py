@@ -27,24 +27,6 @@ from . import _bases
 from ._bases import Method
 from ._checks import check_bool, check_count, check_option, check_path
 
-__all__ = [
-    "HasMethods",
-    "Interval",
-    "IsPredictor",
-    "QuickParamsMixin",
-    "RealNotInt",
-    "StrOptions",
-    "check_bool",
-    "check_count",
-    "check_option",
-    "check_path",
-    "check_sample_weight",
-    "is_linear_classifier",
-    "num_samples",
-    "safe_indexing",
-    "validate_params",
-]
-
 
 def validate_params(
     parameter_constraints: dict[str, Any],

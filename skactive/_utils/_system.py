@@ -181,3 +181,13 @@ def claim_port(listener):
     name = "SO_EXCLUSIVEADDRUSE" if SYSTEM == "win32" else "SO_REUSEADDR"
     if hasattr(socket, name):
         listener.setsockopt(socket.SOL_SOCKET, getattr(socket, name), 1)
+
+
+class Closing:
+    """A `with` statement closes the object at its end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()

@@ -15,6 +15,7 @@ from .._utils._chunks import chunk_size, chunks
 from .._utils._repeatable import (
     fork_torch,
     in_torch_threads,
+    mix_bits,
     one_torch_thread,
     round_seed,
 )
@@ -296,18 +297,8 @@ def _draw_mask(seed, shape, p):
     """
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
     for size in shape:
-        state = _mix(state[..., None] + np.arange(1, size + 1, dtype=np.uint64) * _STEP)
+        state = mix_bits(state[..., None], np.arange(1, size + 1, dtype=np.uint64))
     return (state[0] >> np.uint64(11)) >= np.uint64(math.ceil(p * 2**53))
-
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
-
-
-def _mix(z):
-    """Mix bits as SplitMix64 does (Steele, Lea, Flood 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 _TIE = 1e-12  # of the mean variance, added to each so that a factor exists

@@ -1,15 +1,7 @@
 """The command `skactive`."""
 
-from importlib import import_module
+from .._utils._lazy import import_when_used
 
 __all__ = ["main"]
 
-
-def __getattr__(name):
-    if name == "main":
-        return import_module("._main", __name__).main
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = import_when_used(__name__, {"main": "_main"}, __all__)

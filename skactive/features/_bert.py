@@ -13,28 +13,16 @@ from .._encoders._shards import cache_folder
 from .._encoders._store import FeatureStore, open_store
 from .._encoders._surprisal import SurprisalMixin
 from .._encoders._tokens import make_reader
-from .._utils._bases import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    fit_context,
-)
+from .._utils._bases import fit_context
 from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._lazy import need_bert
-from .._utils._sklearn import (
-    POSITIVE_INT,
-    StrOptions,
-    tag_text_transformer,
-    validate_params,
-)
+from .._utils._sklearn import POSITIVE_INT, StrOptions, validate_params
 from ._encoding import EncodingRun
 from ._folder import FOLDER_PARAMS, FloatType, write_features
-from ._precomputed import PrecomputedFeatures
+from ._precomputed import PrecomputedFeatures, TextFeatures
 
 
-class BertFeatures(
-    SurprisalMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class BertFeatures(SurprisalMixin, TextFeatures):
     """Extract features from texts with a pretrained encoder, without training.
 
     The features differ between machines by default: `precision="auto"` computes in
@@ -388,12 +376,6 @@ class BertFeatures(
     @property
     def _n_features_out(self):
         return EncodingRun(self).width
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def __sklearn_tags__(self):
-        return tag_text_transformer(super().__sklearn_tags__())
 
 
 class BatchEncoder:

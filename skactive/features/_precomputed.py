@@ -25,9 +25,17 @@ from ._vectors import open_vectors
 _MACHINE = ("precision", "revision")  # they change features by rounding, or not at all
 
 
-class PrecomputedFeatures(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of transformers of texts that learn nothing."""
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        return tag_text_transformer(super().__sklearn_tags__())
+
+
+class PrecomputedFeatures(TextFeatures):
     """Look features up that were computed before, without reading all of them.
 
     The features are those that `transform_to` of :class:`skactive.bert.BertFeatures`
@@ -258,12 +266,6 @@ class PrecomputedFeatures(
     @property
     def _n_features_out(self):
         return self._open().features.shape[1]
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def __sklearn_tags__(self):
-        return tag_text_transformer(super().__sklearn_tags__())
 
 
 def _check_row_numbers(X, n_rows):

@@ -15,28 +15,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._storage._mapped import allocate
-from .._utils._bases import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    fit_context,
-)
+from .._utils._bases import fit_context
 from .._utils._chunks import LARGE
 from .._utils._containers import as_texts, refuse_surrogates
 from .._utils._format import progress_bar
-from .._utils._sklearn import (
-    Interval,
-    StrOptions,
-    tag_text_transformer,
-    validate_params,
-)
+from .._utils._lazy import import_or
+from .._utils._sklearn import Interval, StrOptions, validate_params
 from ._folder import FOLDER_PARAMS, FloatType, write_features
-from ._precomputed import PrecomputedFeatures
+from ._precomputed import PrecomputedFeatures, TextFeatures
 
 _BATCH_TEXTS = 1024
 
 
-class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class StaticFeatures(TextFeatures):
     """Extract features from texts with a table of token vectors, without an encoder.
 
     The features of a text are the mean of the vectors of its tokens. This is about a
@@ -311,12 +302,6 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _n_features_out(self):
         return self._open().vectors.shape[1]
 
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def __sklearn_tags__(self):
-        return tag_text_transformer(super().__sklearn_tags__())
-
 
 # Tables -------------------------------------------------------------------------------
 
@@ -406,14 +391,11 @@ def _sign(folder):
 
 
 def _import_model2vec():
-    try:
-        import model2vec
-    except ImportError as exc:
-        raise ImportError(
-            "a table of token vectors is read and saved by model2vec, which is not "
-            "installed. Install it with `pip install skactive[static]`."
-        ) from exc
-    return model2vec
+    missing = (
+        "a table of token vectors is read and saved by model2vec, which is not "
+        "installed. Install it with `pip install skactive[static]`."
+    )
+    return import_or(missing, "model2vec")
 
 
 @lru_cache(maxsize=4)

@@ -7,30 +7,12 @@ from typing import Any
 
 from ..session import Desk
 
-METHODS = (
-    "state",
-    "next",
-    "answer",
-    "answer_all",
-    "skip",
-    "undo",
-    "flag",
-    "note",
-    "add_class",
-    "edit_class",
-    "remove_class",
-    "item",
-    "history",
-    "search",
-    "check",
-    "similar",
-    "more",
-    "themes",
-    "explain",
-    "quality",
-    "draw",
-    "release",
+_CALLS = (
+    "state next answer answer_all skip undo flag note add_class edit_class "
+    "remove_class item history search check similar more themes explain quality "
+    "draw release"
 )
+METHODS = tuple(_CALLS.split())
 
 
 def call(

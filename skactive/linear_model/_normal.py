@@ -144,15 +144,10 @@ def _draw_labels(estimator, n_draws, rng, X, y, sample_weight):
     parts = [
         draw_linear(part, n_draws, rng, X, y[:, label], sample_weight)
         if _is_trained(part)
-        else lambda X, part=part: _repeat(part, X, n_draws)
+        else lambda X, p=part: np.repeat(p.predict_proba(X)[:, None], n_draws, axis=1)
         for label, part in enumerate(estimator.estimators_)
     ]
     return lambda X: np.stack([draw(X)[:, :, -1] for draw in parts], axis=2)
-
-
-def _repeat(part, X, n_draws):
-    """Return the probabilities of a constant model under each draw, (n, t, 2)."""
-    return np.repeat(part.predict_proba(X)[:, None], n_draws, axis=1)
 
 
 class _LinearDraws:

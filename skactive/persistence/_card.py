@@ -4,7 +4,7 @@ import json
 import re
 
 from .._encoders._names import describe_estimator, find_encoders
-from .._storage._fingerprint import collect_versions
+from .._tables._card import list_software
 from .._utils._format import escape_markdown, format_table
 
 _MOST_NAMES = 100  # classes that are named
@@ -32,10 +32,7 @@ def make_card(estimator, facts, folder, load="skactive.load"):
     if encoders:
         shown = [f"{name} (license: {x or 'see its page'})" for name, x in encoders]
         rows["Encoder"] = ", ".join(shown)
-    versions = collect_versions().items()
-    rows["Versions"] = ", ".join(
-        f"{name} {version}" for name, version in versions if version
-    )
+    rows |= list_software()
     cells = [map(escape_markdown, row) for row in rows.items()]
     lines.append(format_table(["", ""], cells, "markdown"))
     lines += ["", "```python", "import skactive", ""]

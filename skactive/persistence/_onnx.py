@@ -112,7 +112,7 @@ def export_onnx(
     >>> skactive.runtime.load(folder).predict(["rain all day"])  # doctest: +SKIP
     ['weather']
     """
-    _check_installed()
+    need_bert("an export", "onnx", "onnxruntime", extras="bert,onnx")
     from ._graph import Graph
 
     graph = Graph(model)
@@ -136,18 +136,6 @@ def export_onnx(
         card = make_card(model, facts, target.name, load="skactive.runtime.load")
         (new / CARD).write_bytes(card.encode("utf-8", "replace"))
     return os.fspath(target)
-
-
-def _check_installed():
-    need_bert("an export", extras="bert,onnx")
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-    except ImportError as exc:
-        raise ImportError(
-            f"an export needs onnx and onnxruntime ({exc}). Install them with "
-            "`pip install 'skactive[bert,onnx]'`."
-        ) from exc
 
 
 def _describe(model, graph, classes):

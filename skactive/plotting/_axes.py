@@ -4,19 +4,18 @@ import textwrap
 
 import numpy as np
 
+from .._utils._lazy import import_or
+
+_MISSING = (
+    "with matplotlib, which is not installed. Install it with `pip install matplotlib`."
+)
 _WIDTH = 30  # characters of a line in a legend, or of a name of a row
 
 
 def open_axes(ax, figsize, caller):
     """Return `ax`, or the axes of a new figure of `figsize` inches where it is None."""
     if ax is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as exc:
-            raise ImportError(
-                f"{caller} draws with matplotlib, which is not installed. Install it "
-                "with `pip install matplotlib`."
-            ) from exc
+        plt = import_or(f"{caller} draws {_MISSING}", "matplotlib.pyplot")
         return plt.subplots(figsize=figsize, layout="constrained")[1]
     if not (hasattr(ax, "fill_between") and hasattr(ax, "figure")):
         raise TypeError(
@@ -28,14 +27,7 @@ def open_axes(ax, figsize, caller):
 
 def import_figure():
     """Return matplotlib's `Figure`, which draws without pyplot and its global state."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise ImportError(
-            "pictures are drawn with matplotlib, which is not installed. Install it "
-            "with `pip install matplotlib`."
-        ) from exc
-    return Figure
+    return import_or(f"pictures are drawn {_MISSING}", "matplotlib.figure").Figure
 
 
 def draw_line(ax, x, y, name, style, number=0):

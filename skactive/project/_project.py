@@ -17,7 +17,7 @@ from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
 from .._utils._format import brief, report_progress
 from .._utils._labels import predict_labels
-from .._utils._system import to_form
+from .._utils._system import Closing, to_form
 from ..annotators import ColumnAnnotator
 from ..session import Desk, read_manifest
 from ._card import describe_project
@@ -49,7 +49,7 @@ _OF_THE_MODEL = "model", "max_length", "prompt", "dimensions", "adapt", "strateg
 _OF_THE_TABLE = ("file", "text", "label", "separator", "regression", "features")
 
 
-class Project(ProjectSettings):
+class Project(ProjectSettings, Closing):
     r"""A table with texts and labels, some of them blank, that people label.
 
     Rows with a label are training data, and all rows with a text are the pool. The file
@@ -514,9 +514,6 @@ class Project(ProjectSettings):
 
     def __enter__(self) -> Self:
         return self if "desk" in vars(self) else self.open()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
     @property
     def output(self) -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .._tables._labels import JOIN
 from .._utils._format import brief
 from .._utils._labels import key_of, list_classes
+from .._utils._system import Closing
 from ..session import Screens
 from ._classes import as_entries
 from ._project import Project
@@ -78,7 +79,7 @@ class _Question(Project):
         return all(Project._is_current(project, stamp) for project in projects)
 
 
-class Questions:
+class Questions(Closing):
     r"""A table of texts about each of which people answer several questions.
 
     Each question is a :class:`Project` with a session, a codebook and a model of its
@@ -353,9 +354,6 @@ class Questions:
 
     def __enter__(self) -> Self:
         return self if "desk" in vars(self.first) else self.open()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
     def write(self) -> None:
         """Write the whole table with the labels of all questions."""

@@ -4,20 +4,13 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import brentq
 from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from .._math._calibration import assign_folds
-from .._utils._bases import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    fit_context,
-)
+from .._utils._bases import fit_context
 from .._utils._containers import (
     as_texts,
     concatenate,
@@ -29,9 +22,7 @@ from .._utils._format import brief
 from .._utils._labels import as_labels
 from .._utils._pipelines import (
     computes_features,
-    delegated,
     fit_last,
-    of_estimator,
     seeded_clone,
     split_estimator,
 )
@@ -41,13 +32,9 @@ from .._utils._sklearn import (
     Interval,
     StrOptions,
     check_sample_weight,
-    naming,
 )
-from ..linear_model import (
-    agreement,
-    held_out_loss,
-)
-from ._self_training import soften
+from ..linear_model import agreement, held_out_loss
+from ._self_training import Calibrated, soften
 
 _WEIGHT = 3.0  # of the descriptions of a class, in labels
 _WEIGHTS = (0.0, 1.0, _WEIGHT, 10.0)  # that are compared
@@ -56,17 +43,11 @@ _PRIOR_LABELS = 10  # that this accuracy counts for
 _ENOUGH = 50  # held-out labels, from which on the estimator calibrates itself
 _CALIBRATED = 500  # unlabeled items that a temperature is found with
 _ROUNDING = 1e-6  # of the agreement per label
-_MACHINE_WEIGHTS = (
-    0.0,
-    1.0,
-    3.0,
-    10.0,
-    30.0,
-)  # of a machine's texts, that are compared
+_MACHINE_WEIGHTS = 0.0, 1.0, 3.0, 10.0, 30.0  # of a machine's texts, compared
 _MOST_MACHINE = 2000  # of them that are used
 
 
-class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ClassDescriptions(Calibrated):
     """Classifier of texts that also learns from descriptions of its classes.
 
     The name and the descriptions of each class are texts with a known label. They are
@@ -357,47 +338,6 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         elif self.weight_:
             self.reason_ = "used: without them, predictions are not clearly better"
         return held
-
-    def predict(self, X: Any) -> NDArray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : container of n texts
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-        """
-        return self._delegate("predict", X)
-
-    def predict_proba(self, X: Any) -> NDArray:
-        """Predict class probabilities.
-
-        Parameters
-        ----------
-        X : container of n texts
-
-        Returns
-        -------
-        proba : ndarray of shape (n, k)
-        """
-        return soften(self._delegate("predict_proba", X), self.temperature_)
-
-    def _delegate(self, method, X):
-        check_is_fitted(self)
-        with naming("X"):
-            return getattr(self.estimator_, method)(X)
-
-    decision_function = delegated("decision_function")
-    transform = delegated("transform")
-    n_features_in_ = of_estimator("n_features_in_")
-    feature_names_in_ = of_estimator("feature_names_in_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags
 
 
 def _choose_weight(weights, first, labeled, before, source, folds):

@@ -66,7 +66,54 @@ def _passes(check):
     return accepts
 
 
-class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Predictions of `estimator_`, with probabilities softened by `temperature_`."""
+
+    temperature_: float
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : container of n texts
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        return self._delegate("predict", X)
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : container of n texts
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+        """
+        return soften(self._delegate("predict_proba", X), self.temperature_)
+
+    def _delegate(self, method, X):
+        check_is_fitted(self)
+        with naming("X"):
+            return getattr(self.estimator_, method)(X)
+
+    decision_function = delegated("decision_function")
+    transform = delegated("transform")
+    n_features_in_ = of_estimator("n_features_in_")
+    feature_names_in_ = of_estimator("feature_names_in_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+class SelfTraining(Calibrated):
     """Classifier that learns from unlabeled data as well, where this helps.
 
     A teacher, trained on the labels, predicts the unlabeled items. Its most confident
@@ -409,46 +456,6 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             temperature = calibrations[self.chosen_][1]
             self.temperature_ = shrink_temperature(temperature, held.size)
 
-    def predict(self, X: Any) -> NDArray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X : container of n items
-            Items that `estimator` accepts.
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-        """
-        check_is_fitted(self)
-        with naming("X"):
-            return self.estimator_.predict(X)
-
-    def predict_proba(self, X: Any) -> NDArray:
-        """Predict class probabilities, calibrated by `temperature_`.
-
-        Parameters
-        ----------
-        X : container of n items
-            Items that `estimator` accepts.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, k)
-        """
-        check_is_fitted(self)
-        with naming("X"):
-            proba = self.estimator_.predict_proba(X)
-        return soften(proba, self.temperature_)
-
-    def _delegate(self, method, X):
-        check_is_fitted(self)
-        return getattr(self.estimator_, method)(X)
-
-    decision_function = delegated("decision_function")
-    transform = delegated("transform")
-
     @available_if(estimator_has("sample_proba"))
     def sample_proba(
         self, X: Any, n_draws: int | None = None, random_state: Any = None
@@ -505,14 +512,6 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return boundary_distance(self.estimator_, X)
-
-    n_features_in_ = of_estimator("n_features_in_")
-    feature_names_in_ = of_estimator("feature_names_in_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags
 
 
 def _rough(model):

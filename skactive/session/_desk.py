@@ -12,7 +12,7 @@ from .._utils._labels import as_class, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import find_stop, synchronized
 from .._utils._sklearn import check_count
-from .._utils._system import lower_priority
+from .._utils._system import Closing, lower_priority
 from ._arguments import SHOWN, Way, checked
 from ._codebook import describe_classes, predict_shown, record_given
 from ._coders import describe_answer, find_disputed, find_visible, say_agreement
@@ -32,7 +32,7 @@ _Json = dict[str, Any]
 _Who = str | None
 
 
-class Desk:
+class Desk(Closing):
     """What a person may do in a labeling session, for front ends to show.
 
     The local page, the terminal and the notebook widget are views of this class. Every
@@ -973,12 +973,6 @@ class Desk:
         self._stop.set()
         for worker in (self._worker, self._slow, self._list_worker):
             worker.shutdown(cancel_futures=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self.close()
 
     # Parts of the state ---------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from .._utils._containers import (
     take_rows,
 )
 from .._utils._format import brief, reprs
-from .._utils._repeatable import round_rng
+from .._utils._repeatable import mix_bits, round_rng
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Pool:
         contents[unknown] = hash_ids([self.ids[i] for i in unknown.tolist()])
         earlier = HashIndex(contents).count_earlier().astype(np.uint64)
         salt = round_rng(seed, 0, purpose).integers(2**64, dtype=np.uint64)
-        return _mix((contents ^ salt) + (earlier + np.uint64(1)) * _GOLDEN)
+        return mix_bits(contents ^ salt, earlier + np.uint64(1))
 
     def draw_order(self, seed, start=0):
         """Return the positions from `start` on in a random order, of a small int type.
@@ -275,16 +275,6 @@ def _are_positions(ids, n):
     if isinstance(ids, range) or len(ids) != n:
         return ids == range(n)
     return all(id == position for position, id in enumerate(ids))
-
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _mix(keys):
-    """Return uint64 keys (n,) as the finalizer of SplitMix64 scrambles them."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
-    return keys ^ (keys >> np.uint64(31))
 
 
 def dump_hashes(hashes):

@@ -8,6 +8,7 @@ from .._utils._labels import predict_labels
 from .._utils._positions import check_n_queries
 from .._utils._repeatable import synchronized
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
+from .._utils._system import Closing
 from ..estimation import (
     Agreement,
     MeanEstimate,
@@ -37,7 +38,7 @@ _UNDONE = ("event", "ids", "labels", "old", "new", "added", "removed")
 _Format = Literal["label-studio", "prodigy", "argilla", "doccano"]
 
 
-class LabelingSession:
+class LabelingSession(Closing):
     """Label a pool with the help of a learner; every answer is on the disk at once.
 
     `ask` returns the next items and `tell` records their labels. Both are written to a
@@ -1404,12 +1405,6 @@ class LabelingSession:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self.close()
 
     def __repr__(self):
         return (

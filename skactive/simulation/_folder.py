@@ -6,6 +6,7 @@ import warnings
 from .._storage._files import LineWriter, Lock, make_folder, read_lines
 from .._storage._fingerprint import collect_versions, describe, find_changes, hash_data
 from .._utils._sklearn import validate_params
+from .._utils._system import Closing
 from ..stopping import Run
 
 NAMES = ("data", "learner", "strategy", "seed")  # of a run of an experiment
@@ -18,7 +19,7 @@ class OtherSettingsError(ValueError):
     """The folder holds a run of the same names with other settings."""
 
 
-class RunFolder:
+class RunFolder(Closing):
     """A locked folder whose `runs.jsonl` keeps the runs of `plans` by their names.
 
     A line has the names and the plan of a run, and the run itself if it is finished. An
@@ -84,12 +85,6 @@ class RunFolder:
         if self._writer is not None:
             self._writer.close()
             self._lock.release()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self.close()
 
 
 def read_folder(folder):

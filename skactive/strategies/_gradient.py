@@ -570,7 +570,7 @@ class GORAL(PointwiseStrategy):
         model, m = view.final_estimator, len(view.y_trained)
         weights = _class_weights(model, view)
         trained_proba = np.asarray(view.trained.proba, dtype=np.float64)
-        one_logit = _has_one_logit(model)
+        one_logit = len(getattr(model, "coef_", ())) == 1  # of two classes
         row_weights = weights[_encode(view.y_trained, view.classes, "y_labeled")]
         if view.sample_weight is not None:
             row_weights = row_weights * view.sample_weight
@@ -649,11 +649,6 @@ def _encode(y, classes, name):
             f"{name!r} must hold classes of the model, {', '.join(map(repr, codes))}, "
             f"got the label {exc.args[0]!r}. Leave items of other classes out."
         ) from exc
-
-
-def _has_one_logit(model):
-    """Whether two classes share one row of weights, which is penalized once."""
-    return len(getattr(model, "coef_", ())) == 1
 
 
 def _penalty(model, m):

@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._chunks import as_floats
+from .._utils._lazy import import_or
 from .._utils._pipelines import makes_features, seeded_clone
 from .._utils._sklearn import HasMethods
 from ..registry import Strategy
@@ -432,10 +432,8 @@ def _seed_clustering(strategy):
 
 def _import(module, name):
     """Import a class of scikit-activeml, an optional dependency."""
-    try:
-        return getattr(import_module(f"skactiveml.{module}"), name)
-    except ImportError as exc:
-        raise ImportError(
-            "strategies of scikit-activeml need scikit-activeml, which is not "
-            "installed. Install it with `pip install scikit-activeml`."
-        ) from exc
+    missing = (
+        "strategies of scikit-activeml need scikit-activeml, which is not installed. "
+        "Install it with `pip install scikit-activeml`."
+    )
+    return getattr(import_or(missing, f"skactiveml.{module}"), name)

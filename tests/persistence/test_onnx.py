@@ -519,7 +519,7 @@ def test_the_guide_predicts_without_skactive(exported, monkeypatch, capsys):
 def test_missing_packages_are_named(exported, monkeypatch):
     folder, model = exported
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ImportError, match=r"pip install 'skactive\[bert,onnx\]'"):
+    with pytest.raises(ImportError, match=r'pip install "skactive\[bert,onnx\]"'):
         export_onnx(model, folder.parent / "other")
     with pytest.raises(ImportError, match="pip install onnxruntime tokenizers"):
         runtime.load(folder)

@@ -15,6 +15,7 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
 from ..._utils._labels import predict_labels
+from ..._utils._system import Closing
 from ...project import AUDIT_EVERY, Trainer
 from ...registry import get_strategy
 from ...session import LabelingSession, read_labels
@@ -58,7 +59,7 @@ _COUNTS = (
 _PULLED = ("labels", "withdrawn", "skips", "notes")
 
 
-class Bridge:
+class Bridge(Closing):
     """Answers of a project become events of a session, whose batches come first there.
 
     The pool is the tasks of the project. Label Studio gives the number of a deleted
@@ -112,12 +113,6 @@ class Bridge:
     def close(self):
         """Close the session."""
         self.session.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self.close()
 
     # The pool -------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 try:
@@ -16,6 +16,7 @@ except ImportError as error:
 # isort: split
 from ..._utils._exchange import Exchanges, read_retry_after
 from ..._utils._format import visible
+from ..._utils._system import Closing
 
 RETRIED = (429, 500, 502, 503, 504)
 # With these answers and errors a request surely had no effect.
@@ -52,7 +53,7 @@ class RefusedError(LabelStudioError):
         self.detail = detail
 
 
-class Client:
+class Client(Closing):
     """Talk to the Label Studio at `url` with a user's `token` of either kind.
 
     The server may be silent for `timeout` seconds, and an exchange takes at most
@@ -93,12 +94,6 @@ class Client:
         """End all requests, and close the connections."""
         self.stop.set()
         self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     # Projects and users
 
