@@ -398,7 +398,7 @@ def report_means(by_data, metric):
 
 
 def report(records):
-    """The table of a data set: the means of the metrics."""
+    """The table of a data set, which is named in its corner: means of the metrics."""
     found = [
         c
         for c in (*CHANGES, *ADAPTED, *FINAL)
@@ -414,7 +414,7 @@ def report(records):
         own = [r for r in records if r["change"] == change]
         seconds = np.mean([r["rounds"][-1][-1] for r in own])
         rows.append([change, len(own), *cells, f"{seconds:.1f}"])
-    return harness.table(["change", "seeds", *map(str, counts), "s"], rows)
+    return harness.table([records[0]["data"], "seeds", *map(str, counts), "s"], rows)
 
 
 def as_runs(records):
