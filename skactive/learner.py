@@ -53,6 +53,7 @@ from ._utils._pipelines import (
     unlabeled_params,
 )
 from ._utils._positions import as_positions, check_n_queries, check_picks
+from ._utils._plugins import read_declared
 from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
     HasMethods,
@@ -501,8 +502,8 @@ class ActiveLearner(
             y_labeled=y_labeled,
             trained=getattr(self, "_trained", None),
             requires=find_requirements(strategy, self.estimator, y_labeled),
-            optional=getattr(strategy, "optional", frozenset()),
-            targets=getattr(strategy, "targets", None),
+            optional=read_declared(strategy, "optional"),
+            targets=read_declared(strategy, "targets", None),
             name=name,
             rng=round_rng(*place, n_candidates),
             position_rng=round_rng(*place),

@@ -19,6 +19,7 @@ from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import TARGETS, as_labels, is_indicator
 from .._utils._pipelines import split_estimator
+from .._utils._plugins import read_declared
 from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
 from ..registry import resolve
 from ..stopping import Run
@@ -337,8 +338,8 @@ def _check(strategy, name, estimator, X, y):
     front, final = split_estimator(estimator)
     arguments = {"name": name, "final": final, "front": front, "model": estimator}
     arguments |= {"X": X, "y_labeled": as_labels(y, count_items(X))}
-    check_target(getattr(strategy, "targets", TARGETS), **arguments)
-    for capability in getattr(strategy, "requires", None) or ():
+    check_target(read_declared(strategy, "targets", TARGETS), **arguments)
+    for capability in read_declared(strategy, "requires", None) or ():
         check_capability(capability, **arguments)
 
 

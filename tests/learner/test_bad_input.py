@@ -434,3 +434,41 @@ def test_a_model_that_writes_into_a_locked_pool_is_no_fault_of_the_strategy():
     locked.flags.writeable = False
     with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
         learner.query(locked, 2)
+CONTAINERS = {
+    "list": list,
+    "rows": lambda texts: [[text] for text in texts],
+    "pandas": pd.Series,
+    "polars": pl.Series,
+    "frame": lambda texts: pd.DataFrame({"text": texts}),
+    "sparse": lambda texts: sparse.lil_array([[len(text)] for text in texts]),
+}
+
+
+@pytest.mark.parametrize("candidates", [None, [0, 2]])
+@pytest.mark.parametrize("convert", CONTAINERS.values(), ids=CONTAINERS)
+def test_a_strategy_cannot_change_the_pool(convert, candidates):
+    def change(view):
+        rows = getattr(view.X, "iloc", view.X)
+        if isinstance(rows[0], list):
+            rows = rows[0]
+        rows[0] = 0 if sparse.issparse(rows) else "changed"
+        return np.zeros(len(view))
+
+    pool = convert(["one", "two", "three"])
+    learner = ActiveLearner(LogisticRegression(), cold_start=change)
+    with suppress(ValueError):  # a CSR matrix is read-only, the others are copies
+        learner.query(pool, candidates=candidates)
+    assert str(pool) == str(convert(["one", "two", "three"]))
+
+
+@pytest.mark.parametrize("attribute", ["requires", "optional", "targets"])
+@pytest.mark.parametrize("names", ["proba", ["proba"]])
+def test_what_a_strategy_declares_is_a_set_of_names(attribute, names):
+    declaring = type("Declaring", (Nonsense,), {attribute: names})([0])
+    message = f"^`{attribute}` must be a frozenset of names, got .*proba"
+    for strategy in (declaring, Subsample(declaring)):
+        learner = make(strategy).fit(X[SEED], y[SEED])
+        with pytest.raises(TypeError, match=message):
+            learner.query(X, 1)
+
+
