@@ -450,8 +450,8 @@ class ActiveLearner(
         ------
         ValueError
             If there is no candidate, or all candidates are labeled texts, or the
-            strategy is unknown, changes its view, or returns invalid positions or
-            scores.
+            strategy is unknown, changes an array of its view, or returns invalid
+            positions or scores.
         TypeError
             If the strategy is not defined for these targets, requires a quantity that
             the estimator lacks, or has no scores to return.

@@ -89,6 +89,14 @@ def snapshot(X):
     return take_rows(X, np.arange(num_samples(X)))
 
 
+def protect(X):
+    """Return `X`, or a copy of a container that could be changed, such as a list."""
+    if isinstance(X, list):
+        return [row.copy() if type(row) is list else row for row in X]
+    copy = getattr(X, "copy", getattr(X, "clone", None))  # pandas, scipy; polars
+    return X if copy is None else copy()
+
+
 def concatenate(first, second, *, name="X"):
     """Return the rows of `first` and `second` in a container of the kind of `first`.
 

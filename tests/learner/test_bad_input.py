@@ -2,9 +2,11 @@
 
 import pickle
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -318,6 +320,39 @@ def test_labels_of_several_lengths_are_named():
 def test_items_that_are_no_texts_are_named(bad):
     pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
     texts = ["good film", "bad film", bad]
+@pytest.mark.parametrize(
+    "estimator", [Ridge(), KNeighborsRegressor(2), make_pipeline(SVR())]
+)
+def test_a_regressor_needs_numbers_as_labels(estimator):
+    texts = ["good", "bad", "good"]
+    learner = ActiveLearner(estimator, "random").fit(np.eye(3), [1, 2, 3])
+    for call in (learner.fit, learner.teach, learner.score):
+        with pytest.raises(TypeError, match=r"^'y' must hold numbers .* got .*'good'"):
+            call(np.eye(3), texts)
+
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+
+
+@pytest.mark.parametrize("make_frame", FRAMES.values(), ids=FRAMES)
+def test_labels_have_the_same_columns_each_time(make_frame):
+    Y = {"a": [1, 0, 1], "b": [0, 1, 1]}
+    other = make_frame({"b": Y["b"], "a": Y["a"]})
+    message = r"columns of 'y' differ .*\['a', 'b'\], got \['b', 'a'\]\. Pass"
+    learner = ActiveLearner(OneVsRestClassifier(LogisticRegression()), "random")
+    learner.fit(np.eye(3), make_frame(Y)).teach(np.eye(3), np.ones((3, 2)))
+    for one in (learner, pickle.loads(pickle.dumps(learner))):
+        for call in (one.teach, one.score):
+            with pytest.raises(ValueError, match=message):
+                call(np.eye(3), other)
+    assert len(learner.y_labeled_) == 6
+    learner.teach(np.eye(3), make_frame(Y))
+    clone(learner).teach(np.eye(3), other)
+    learner.fit(np.eye(3), np.ones((3, 2)) - np.eye(3)[:, :2]).teach(np.eye(3), other)
+    with pytest.raises(ValueError, match="columns of 'y' differ"):
+        learner.teach(np.eye(3), make_frame(Y))
+
+
     message = r"every item of 'X' must be a str.* 2 \("
     with pytest.raises(TypeError, match=message):
         ActiveLearner(pipe).fit(texts, [0, 1, 0])
