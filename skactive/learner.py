@@ -61,7 +61,6 @@ from ._utils._sklearn import (
     IsPredictor,
     QuickParamsMixin,
     check_bool,
-    explain_unreadable,
 )
 from .registry import PointwiseStrategy, Strategy, find_requirements, resolve
 from .view import PoolView
@@ -91,11 +90,9 @@ class DelegationMixin:
     def _delegate(self, method, X, *args, **params):
         check_is_fitted(self)
         params = self._route(method, params)
-        try:
-            return getattr(self.estimator_, method)(as_container(X), *args, **params)
-        except (TypeError, ValueError) as exc:
-            explain_unreadable(exc, "X")
-            raise
+        call, X = getattr(self.estimator_, method), as_container(X)
+        with name_bad_texts(X):
+            return call(X, *args, **params)
 
     predict = delegated("predict")
     predict_proba = delegated("predict_proba")

@@ -357,8 +357,11 @@ def test_labels_have_the_same_columns_each_time(make_frame):
     with pytest.raises(TypeError, match=message):
         ActiveLearner(pipe).fit(texts, [0, 1, 0])
     learner = ActiveLearner(pipe).fit(texts[:2], [0, 1])
-    with pytest.raises(TypeError, match=message):
-        learner.query(["one film", "a film", bad])
+    calls = (learner.query, learner.predict, learner.predict_proba)
+    score = lambda texts: learner.score(texts, [0, 1, 0])  # noqa: E731
+    for call in (*calls, learner.decision_function, score):
+        with pytest.raises(TypeError, match=message):
+            call(["one film", "a film", bad])
 
 
 @pytest.mark.parametrize("bad", [None, b"\xff", [1, "a"]])
