@@ -37,6 +37,7 @@ from ._utils._labels import (
     explain_constant_labels,
     join_fit_params,
     join_labels,
+    match_columns,
     read_labels,
 )
 from ._utils._pipelines import (
@@ -52,8 +53,8 @@ from ._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
-from ._utils._positions import as_positions, check_n_queries, check_picks
 from ._utils._plugins import read_declared
+from ._utils._positions import as_positions, check_n_queries, check_picks
 from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
     HasMethods,
@@ -103,7 +104,9 @@ class DelegationMixin:
     @available_if(estimator_has("score"))
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """See the method of `estimator`."""
-        return self._delegate("score", X, as_labels(y, count_items(X)), **params)
+        match_columns(y, getattr(self, "_label_columns", ()))
+        y = as_labels(y, count_items(X), estimator=self.estimator)
+        return self._delegate("score", X, y, **params)
 
     classes_: NDArray[Any] = of_estimator("classes_", "Classes of `estimator_`.")
     n_features_in_: int = of_estimator(
@@ -290,6 +293,7 @@ class ActiveLearner(
         kept = join_fit_params({}, 0, fit_params, n)
         data = _LabeledData(snapshot(X), labels, kept, 0, base_seed(self.random_state))
         self._train(data, fit_params, X_unlabeled=X_unlabeled)
+        self._label_columns = match_columns(y)
         return self._store(data, forget=True)
 
     def teach(
@@ -310,7 +314,8 @@ class ActiveLearner(
         X : container of n items
             The items, in a container of the same kind as in `fit`.
         y : array-like of shape (n,)
-            Their labels; new classes are allowed.
+            Their labels; new classes are allowed. The columns of a data frame have the
+            same names and order each time.
         refit : bool, default=True
             Whether to train now. Otherwise the labels are only stored, and `query`
             uses the previous model.
@@ -327,6 +332,7 @@ class ActiveLearner(
         self._validate_params()
         check_bool("refit", refit)
         X, n = read_items(X)
+        columns = match_columns(y, getattr(self, "_label_columns", ()))
         data = self._join(snapshot(X), n, y, fit_params)
         last = getattr(self, "estimator_", None)
         if refit:
@@ -334,6 +340,7 @@ class ActiveLearner(
             self._train(data, params, last, X_unlabeled)
         else:
             self._resolve()
+        self._label_columns = columns
         return self._store(data, forget=last is None)
 
     def _join(self, X, n, y, fit_params):
@@ -552,7 +559,7 @@ class ActiveLearner(
         for name in ("X_labeled_", "y_labeled_", "n_rounds_"):
             if hasattr(self, name):
                 delattr(self, name)
-        self._base_seed, self._memory = seed, {}
+        self._base_seed, self._memory, self._label_columns = seed, {}, []
         return self
 
     def _check_unlabeled(self, X, X_unlabeled):

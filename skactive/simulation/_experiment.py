@@ -25,7 +25,7 @@ from ..registry import resolve
 from ..stopping import Run
 from ..view import check_capability, check_target
 from ._folder import NAMES, RunFolder, fingerprint, format_key, make_plan
-from ._scoring import check_labels, check_test_data
+from ._scoring import check_labels
 from ._simulate import (
     CONSTRAINTS,
     choose_initial,
@@ -296,10 +296,8 @@ def check_data(name, parts, learners):
         )
     X, y, X_test, y_test = parts if len(parts) == 4 else (*parts, None, None)
     try:
-        labels = as_labels(y, count_items(X))
         for learner in learners.values():
-            check_labels(labels, learner.estimator)
-            check_test_data(X_test, y_test, labels, learner.estimator)
+            check_labels(X, y, X_test, y_test, learner.estimator)
     except (TypeError, ValueError) as exc:
         exc.add_note(f"This is about the data {name!r}.")
         raise

@@ -9,11 +9,15 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVR
 
 from skactive import ActiveLearner
 from skactive.strategies import Entropy, PointwiseStrategy, Strategy, Subsample
@@ -316,10 +320,6 @@ def test_labels_of_several_lengths_are_named():
         make().fit(X[:2], [[1, 2], "a"])
 
 
-@pytest.mark.parametrize("bad", [None, np.nan, ["text"], b"\xff"])
-def test_items_that_are_no_texts_are_named(bad):
-    pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    texts = ["good film", "bad film", bad]
 @pytest.mark.parametrize(
     "estimator", [Ridge(), KNeighborsRegressor(2), make_pipeline(SVR())]
 )
@@ -353,6 +353,10 @@ def test_labels_have_the_same_columns_each_time(make_frame):
         learner.teach(np.eye(3), make_frame(Y))
 
 
+@pytest.mark.parametrize("bad", [None, np.nan, ["text"], b"\xff"])
+def test_items_that_are_no_texts_are_named(bad):
+    pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    texts = ["good film", "bad film", bad]
     message = r"every item of 'X' must be a str.* 2 \("
     with pytest.raises(TypeError, match=message):
         ActiveLearner(pipe).fit(texts, [0, 1, 0])
@@ -458,20 +462,6 @@ def test_a_strategy_in_a_wrapper_that_changes_its_view_is_named():
         learner.query(X, 2)
 
 
-class WritesIntoInput(LogisticRegression):
-    """Model that fails on a pool that cannot be written to."""
-
-    def predict_proba(self, X):
-        X[0] = 0
-        return super().predict_proba(X)
-
-
-def test_a_model_that_writes_into_a_locked_pool_is_no_fault_of_the_strategy():
-    learner = ActiveLearner(WritesIntoInput(), "entropy").fit(X[SEED], y[SEED])
-    locked = np.array(X)
-    locked.flags.writeable = False
-    with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
-        learner.query(locked, 2)
 CONTAINERS = {
     "list": list,
     "rows": lambda texts: [[text] for text in texts],
@@ -510,3 +500,17 @@ def test_what_a_strategy_declares_is_a_set_of_names(attribute, names):
             learner.query(X, 1)
 
 
+class WritesIntoInput(LogisticRegression):
+    """Model that fails on a pool that cannot be written to."""
+
+    def predict_proba(self, X):
+        X[0] = 0
+        return super().predict_proba(X)
+
+
+def test_a_model_that_writes_into_a_locked_pool_is_no_fault_of_the_strategy():
+    learner = ActiveLearner(WritesIntoInput(), "entropy").fit(X[SEED], y[SEED])
+    locked = np.array(X)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
+        learner.query(locked, 2)
