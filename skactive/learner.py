@@ -37,6 +37,7 @@ from ._utils._labels import (
     explain_constant_labels,
     join_fit_params,
     join_labels,
+    match_columns,
     read_labels,
 )
 from ._utils._pipelines import (
@@ -52,6 +53,7 @@ from ._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
+from ._utils._plugins import read_declared
 from ._utils._positions import as_positions, check_n_queries, check_picks
 from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
@@ -60,7 +62,6 @@ from ._utils._sklearn import (
     IsPredictor,
     QuickParamsMixin,
     check_bool,
-    explain_unreadable,
 )
 from .registry import PointwiseStrategy, Strategy, find_requirements, resolve
 from .view import PoolView
@@ -90,11 +91,9 @@ class DelegationMixin:
     def _delegate(self, method, X, *args, **params):
         check_is_fitted(self)
         params = self._route(method, params)
-        try:
-            return getattr(self.estimator_, method)(as_container(X), *args, **params)
-        except (TypeError, ValueError) as exc:
-            explain_unreadable(exc, "X")
-            raise
+        call, X = getattr(self.estimator_, method), as_container(X)
+        with name_bad_texts(X):
+            return call(X, *args, **params)
 
     predict = delegated("predict")
     predict_proba = delegated("predict_proba")
@@ -105,7 +104,9 @@ class DelegationMixin:
     @available_if(estimator_has("score"))
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """See the method of `estimator`."""
-        return self._delegate("score", X, as_labels(y, count_items(X)), **params)
+        match_columns(y, getattr(self, "_label_columns", ()))
+        y = as_labels(y, count_items(X), estimator=self.estimator)
+        return self._delegate("score", X, y, **params)
 
     classes_: NDArray[Any] = of_estimator("classes_", "Classes of `estimator_`.")
     n_features_in_: int = of_estimator(
@@ -292,6 +293,7 @@ class ActiveLearner(
         kept = join_fit_params({}, 0, fit_params, n)
         data = _LabeledData(snapshot(X), labels, kept, 0, base_seed(self.random_state))
         self._train(data, fit_params, X_unlabeled=X_unlabeled)
+        self._label_columns = match_columns(y)
         return self._store(data, forget=True)
 
     def teach(
@@ -312,7 +314,8 @@ class ActiveLearner(
         X : container of n items
             The items, in a container of the same kind as in `fit`.
         y : array-like of shape (n,)
-            Their labels; new classes are allowed.
+            Their labels; new classes are allowed. The columns of a data frame have the
+            same names and order each time.
         refit : bool, default=True
             Whether to train now. Otherwise the labels are only stored, and `query`
             uses the previous model.
@@ -329,6 +332,7 @@ class ActiveLearner(
         self._validate_params()
         check_bool("refit", refit)
         X, n = read_items(X)
+        columns = match_columns(y, getattr(self, "_label_columns", ()))
         data = self._join(snapshot(X), n, y, fit_params)
         last = getattr(self, "estimator_", None)
         if refit:
@@ -336,6 +340,7 @@ class ActiveLearner(
             self._train(data, params, last, X_unlabeled)
         else:
             self._resolve()
+        self._label_columns = columns
         return self._store(data, forget=last is None)
 
     def _join(self, X, n, y, fit_params):
@@ -449,8 +454,8 @@ class ActiveLearner(
         ------
         ValueError
             If there is no candidate, or all candidates are labeled texts, or the
-            strategy is unknown, changes its view, or returns invalid positions or
-            scores.
+            strategy is unknown, changes an array of its view, or returns invalid
+            positions or scores.
         TypeError
             If the strategy is not defined for these targets, requires a quantity that
             the estimator lacks, or has no scores to return.
@@ -501,8 +506,8 @@ class ActiveLearner(
             y_labeled=y_labeled,
             trained=getattr(self, "_trained", None),
             requires=find_requirements(strategy, self.estimator, y_labeled),
-            optional=getattr(strategy, "optional", frozenset()),
-            targets=getattr(strategy, "targets", None),
+            optional=read_declared(strategy, "optional"),
+            targets=read_declared(strategy, "targets", None),
             name=name,
             rng=round_rng(*place, n_candidates),
             position_rng=round_rng(*place),
@@ -554,7 +559,7 @@ class ActiveLearner(
         for name in ("X_labeled_", "y_labeled_", "n_rounds_"):
             if hasattr(self, name):
                 delattr(self, name)
-        self._base_seed, self._memory = seed, {}
+        self._base_seed, self._memory, self._label_columns = seed, {}, []
         return self
 
     def _check_unlabeled(self, X, X_unlabeled):

@@ -114,6 +114,10 @@ def stage(path, what, restore=lambda folder: None):
         if _files.FileLock is not None:
             lock = Lock(folder / "lock", what)
         yield folder
+    except OSError as exc:
+        if exc.errno and exc.filename is None:
+            exc.filename = os.fspath(path)  # a full disk names no file by itself
+        raise
     finally:
         _remove(folder, lock, restore)
 

@@ -44,7 +44,8 @@ def check_share(name, value, limits=()):
     """
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not (0 < value < 1 or value in limits):
-        bounds = "from 0 to 1" if limits else "between 0 and 1"
+        bounds = "from 0 to " + ("1" if 1 in limits else "below 1")
+        bounds = bounds if limits else "between 0 and 1"
         raise ValueError(
             f"{name!r} must be {bounds}, got {brief(value)}. Divide percentages by 100."
         )

@@ -89,6 +89,14 @@ def snapshot(X):
     return take_rows(X, np.arange(num_samples(X)))
 
 
+def protect(X):
+    """Return `X`, or a copy of a container that could be changed, such as a list."""
+    if isinstance(X, list):
+        return [row.copy() if type(row) is list else row for row in X]
+    copy = getattr(X, "copy", getattr(X, "clone", None))  # pandas, scipy; polars
+    return X if copy is None else copy()
+
+
 def concatenate(first, second, *, name="X"):
     """Return the rows of `first` and `second` in a container of the kind of `first`.
 
@@ -135,11 +143,8 @@ def _join_rows(first, second):
 def _concat_pandas(first, second, name):
     import pandas as pd
 
-    if first.ndim == 2 and list(first.columns) != list(second.columns):
-        raise ValueError(
-            f"the columns of {name!r} differ from those seen before: expected "
-            f"{list(first.columns)}, got {list(second.columns)}."
-        )
+    if first.ndim == 2:
+        check_columns(list_columns(first), list_columns(second), name)
     return pd.concat([first, second])
 
 
@@ -148,12 +153,22 @@ def _concat_polars(first, second, name):
 
     if isinstance(first, pl.Series):  # joined whatever they are called
         return pl.concat([first, second.alias(first.name)])
-    if first.columns != second.columns:
+    check_columns(first.columns, second.columns, name)
+    return pl.concat([first, second], how="vertical_relaxed")
+
+
+def list_columns(X):
+    """Return the names of the columns of a data frame in a list, else an empty one."""
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))  # of pyarrow
+
+
+def check_columns(expected, columns, name):
+    """Raise a ValueError unless the names of columns are as before, in order."""
+    if columns != expected:
         raise ValueError(
             f"the columns of {name!r} differ from those seen before: expected "
-            f"{first.columns}, got {second.columns}."
+            f"{expected}, got {columns}. Pass the same columns in the same order."
         )
-    return pl.concat([first, second], how="vertical_relaxed")
 
 
 def _dimensions(X):
@@ -425,9 +440,9 @@ def _items(X, name):
 
 
 def _column_hint(X, name):
-    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of pyarrow
-    if columns is None:
+    if not hasattr(X, "columns"):
         return f"{name}[:, 0]"
+    columns = list_columns(X)
     return f"{name}[{brief(columns[0])}]" if len(columns) else f"{name}['text']"
 
 

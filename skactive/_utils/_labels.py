@@ -11,7 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ._containers import as_container, refuse_unordered
+from ._containers import as_container, check_columns, list_columns, refuse_unordered
 from ._format import brief, find_certainty, is_missing, list_best, list_some, trim
 from ._sklearn import num_samples
 
@@ -22,12 +22,13 @@ _INDICATOR = (
 _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
 
 
-def as_labels(y, n_samples, *, name="y", items="X"):
+def as_labels(y, n_samples, *, name="y", items="X", estimator=None):
     """Return labels of any usual container as a new array, (n,) or (n, n_outputs).
 
     Strings become a `U` array. `name` and `items` are the arguments in error messages.
     Raise a ValueError if labels are missing or their number is not `n_samples`, and a
-    TypeError if they mix strings, numbers and bools.
+    TypeError if they mix strings, numbers and bools, or are no numbers though
+    `estimator` is a regressor.
     """
     if y is None:
         raise ValueError(f"{name!r} requires y to be passed, but the target y is None.")
@@ -67,7 +68,23 @@ def as_labels(y, n_samples, *, name="y", items="X"):
         _refuse_missing(np.flatnonzero(~finite), name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = column_or_1d(values, warn=True)
+    if values.dtype.kind in "UT" and estimator is not None and is_regressor(estimator):
+        raise TypeError(
+            f"{name!r} must hold numbers for a regressor, got texts such as "
+            f"{str(values.flat[0])[:40]!r}. Convert them, or use a classifier."
+        )
     return np.array(values)
+
+
+def match_columns(y, before=(), name="y"):
+    """Return the names of the columns of `before`, else those of labels, in a list.
+
+    Raise a ValueError if both have names, which differ.
+    """
+    columns = list_columns(y)
+    if before and len(columns) > 1:
+        check_columns(before, columns, name)
+    return before or columns
 
 
 def _from_objects(values, name):
@@ -142,7 +159,7 @@ def read_labels(y, n_samples, estimator, before=None):
     There is no warning for a regressor, for the two classes -1 and 1, or if `before`,
     the earlier labels, contain -1.
     """
-    y = as_labels(y, n_samples)
+    y = as_labels(y, n_samples, estimator=estimator)
     numbers = y.ndim == 1 and y.dtype.kind in "if"
     if not numbers or not (y == -1).any() or not is_classifier(estimator):
         return y

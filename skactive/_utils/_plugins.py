@@ -229,3 +229,18 @@ def validate(instance):
     """Check the parameters of an object that declares `_parameter_constraints`."""
     if hasattr(instance, "_parameter_constraints"):
         instance._validate_params()
+
+
+def read_declared(strategy, attribute, default=frozenset()):
+    """Return the names that a strategy declares in an attribute, or the default."""
+    return check_names(attribute, getattr(strategy, attribute, default), default)
+
+
+def check_names(attribute, names, default):
+    """Return names that a strategy declares; a TypeError unless they are a set."""
+    if names is not default and not isinstance(names, frozenset | set):
+        raise TypeError(
+            f"`{attribute}` must be a frozenset of names, got {names!r}. Write "
+            "frozenset({...}) with its names, or frozenset() for none."
+        )
+    return names

@@ -420,7 +420,10 @@ class Sample:
         It is unbiased for uncorrelated terms of one mean, residuals from their weighted
         mean, and fixed weights.
         """
-        scale = self.weights**2 / (1 - 2 * self.weights)
+        others = 1 - 2 * self.weights
+        if self.n < 3:  # all items of a pool of one or two
+            others = np.maximum(others, 1e-9)
+        scale = self.weights**2 / others
         return scale @ np.square(residuals) / (1 + scale.sum())
 
     def correct(self, variance, plain):
@@ -500,7 +503,8 @@ class Sample:
         counted = float(self.mean[0]) if len(self.mean) else None
         fields = {"n_labels": self.n, "n_pool": self.n_pool, "counted": counted}
         fields |= {"is_share": is_share, "confidence_level": confidence_level}
-        if self.n < MIN_LABELS and self.n != self.n_pool:
+        is_complete = self._in_pool and self.n == self.n_pool
+        if self.n < MIN_LABELS and not is_complete:
             return MeanEstimate(None, None, **fields)
         value, variance, alone, residuals = self.find_best(
             is_share, confidence_level, always
@@ -512,7 +516,7 @@ class Sample:
         if is_share:
             interval = self._limits(value, q * error, confidence_level, is_plain)
             value = float(np.clip(value, *self._bounds()))
-        elif variance or self.n == self.n_pool:
+        elif variance or is_complete:
             # Johnson 1978: the mean of few labels misses a long tail.
             skew = np.mean(residuals**3) / max(np.mean(residuals**2) ** 1.5, 1e-300)
             tail = error * skew * (1 + 2 * q**2) / (6 * np.sqrt(self.n))
@@ -568,7 +572,7 @@ class Sample:
         low, high = np.clip(limits, *self._bounds())
         if self._in_pool:
             low = np.floor(low * self.n_pool + 1e-9) / self.n_pool
-            high = np.ceil(high * self.n_pool - 1e-9) / self.n_pool
+            high = max(0.0, np.ceil(high * self.n_pool - 1e-9)) / self.n_pool
         return float(low), float(high)
 
 

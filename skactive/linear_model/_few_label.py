@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
@@ -21,7 +22,7 @@ from .._math._scores import tune_thresholds
 from .._utils._bases import BaseEstimator, clone, fit_context
 from .._utils._containers import take_rows
 from .._utils._format import brief
-from .._utils._labels import check_classes, check_one_label
+from .._utils._labels import as_labels, check_classes, check_one_label
 from .._utils._repeatable import base_seed, one_blas_thread
 from .._utils._sklearn import (
     MOST,
@@ -644,6 +645,8 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
         -------
         self : TunedOneVsRestClassifier
         """
+        if not sparse.issparse(y):
+            y = as_labels(y, num_samples(X))
         with naming("y"):
             type_of_target(y, raise_unknown=True)
         with naming("X"):

@@ -11,6 +11,7 @@ from .._math._scores import top_n
 from .._utils._bases import BaseEstimator
 from .._utils._labels import SINGLE_LABEL, TARGETS, Target, find_target
 from .._utils._pipelines import split_estimator
+from .._utils._plugins import check_names, read_declared
 from .._utils._sklearn import QuickParamsMixin
 
 # Names in `requires` that describe one class per item.
@@ -28,8 +29,8 @@ def find_requirements(strategy, estimator, y_labeled):
 def requires_for(strategy, target):
     """Return what a strategy requires for a target, or None if it declares nothing."""
     if hasattr(strategy, "requires_for"):
-        return strategy.requires_for(target)
-    return getattr(strategy, "requires", None)
+        return check_names("requires", strategy.requires_for(target), None)
+    return read_declared(strategy, "requires", None)
 
 
 class Strategy(QuickParamsMixin, BaseEstimator, ABC):

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -12,7 +13,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from .._utils._lazy import need_bert
 from .._utils._pipelines import has_descriptions, with_adapted
-from .._utils._sklearn import check_bool
+from .._utils._sklearn import check_bool, check_path
 from ..bert import AdaptedFeatures, BertClassifier, BertFeatures
 from ..linear_model import (
     FewLabelClassifier,
@@ -97,7 +98,9 @@ def make_text_classifier(
         adapt = not multi_label
     check_bool("adapt", adapt)
     need_bert("the recommended classifier", *(["skorch"] if adapt else []))
-    models = [model] if isinstance(model, str | os.PathLike) else list(model)
+    models: list = [model]
+    if isinstance(model, Sequence | np.ndarray) and not isinstance(model, str):
+        models = list(model)
     _check_several(models, options)
     parts: list = []
     for i, each in enumerate(models):
@@ -120,6 +123,8 @@ def _check_several(models, options):
     """Raise a ValueError unless there are encoders, and lists have a value for each."""
     if not models:
         raise ValueError("'model' must name an encoder, got []. Pass a name.")
+    for each in models:
+        check_path("model", each)
     for name, value in options.items():
         if type(value) is list and len(models) > 1 and len(value) != len(models):
             raise ValueError(
@@ -198,6 +203,7 @@ def make_fine_tuned_classifier(
     >>> make_fine_tuned_classifier(max_length=64).freeze
     2
     """
+    check_path("model", model)
     check_bool("multi_label", multi_label)
     need_bert("fine-tuning", "skorch")
     options = {"freeze": 2, **options}

@@ -19,12 +19,13 @@ from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import TARGETS, as_labels, is_indicator
 from .._utils._pipelines import split_estimator
+from .._utils._plugins import read_declared
 from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
 from ..registry import resolve
 from ..stopping import Run
 from ..view import check_capability, check_target
 from ._folder import NAMES, RunFolder, fingerprint, format_key, make_plan
-from ._scoring import check_labels, check_test_data
+from ._scoring import check_labels
 from ._simulate import (
     CONSTRAINTS,
     choose_initial,
@@ -295,10 +296,8 @@ def check_data(name, parts, learners):
         )
     X, y, X_test, y_test = parts if len(parts) == 4 else (*parts, None, None)
     try:
-        labels = as_labels(y, count_items(X))
         for learner in learners.values():
-            check_labels(labels, learner.estimator)
-            check_test_data(X_test, y_test, labels, learner.estimator)
+            check_labels(X, y, X_test, y_test, learner.estimator)
     except (TypeError, ValueError) as exc:
         exc.add_note(f"This is about the data {name!r}.")
         raise
@@ -337,8 +336,8 @@ def _check(strategy, name, estimator, X, y):
     front, final = split_estimator(estimator)
     arguments = {"name": name, "final": final, "front": front, "model": estimator}
     arguments |= {"X": X, "y_labeled": as_labels(y, count_items(X))}
-    check_target(getattr(strategy, "targets", TARGETS), **arguments)
-    for capability in getattr(strategy, "requires", None) or ():
+    check_target(read_declared(strategy, "targets", TARGETS), **arguments)
+    for capability in read_declared(strategy, "requires", None) or ():
         check_capability(capability, **arguments)
 
 

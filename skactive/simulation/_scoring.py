@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from .._utils._containers import count_items
 from .._utils._format import reprs
-from .._utils._labels import as_labels, kind_of, marginals
+from .._utils._labels import as_labels, kind_of, marginals, match_columns
 
 
 def _rank_labels(learner, X, y):
@@ -138,7 +138,18 @@ def _as_score(name, value):
 _FEW = 20  # items; a pool this small may well hold as many classes
 
 
-def check_labels(y, estimator):
+def check_labels(X, y, X_test, y_test, estimator):
+    """Return the labels of the items and those of the test items, which may be None.
+
+    Refuse labels that no model can learn, or that a model of `y` can never predict.
+    """
+    match_columns(y_test, match_columns(y), "y_test")
+    y = as_labels(y, count_items(X), estimator=estimator)
+    _check_learnable(y, estimator)
+    return y, _read_test_labels(X_test, y_test, y, estimator)
+
+
+def _check_learnable(y, estimator):
     """Refuse labels that no classifier can learn, and warn about unlikely ones."""
     if len(y) > 1 and (y == y[0]).all() and (y.ndim == 2 or is_regressor(estimator)):
         raise ValueError(
@@ -170,11 +181,11 @@ def check_labels(y, estimator):
         f"'y' holds {description}; is this a label? Most classes have a single item, "
         "from which little can be learned.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
-def check_test_data(X_test, y_test, y, estimator):
+def _read_test_labels(X_test, y_test, y, estimator):
     """Return the test labels; refuse those that a model of `y` can never predict."""
     if (X_test is None) != (y_test is None):
         missing = "y_test" if y_test is None else "X_test"

@@ -30,7 +30,7 @@ from ..learner import ActiveLearner, DelegationMixin
 from ..stopping import Run, get_stopping_rule, is_rule, should_stop
 from ._folder import VERSIONED, RunRecorder
 from ._oracle import Oracle, as_costs, choose_initial
-from ._scoring import Scores, check_labels, check_test_data
+from ._scoring import Scores, check_labels
 
 # `run_experiment` has these arguments as well.
 CONSTRAINTS = {
@@ -195,9 +195,7 @@ def simulate(
     if batch_size is not None:
         check_count("batch_size", batch_size, 1)
         learner.set_params(batch_size=batch_size)
-    y = as_labels(y, count_items(X))
-    check_labels(y, learner.estimator)
-    y_test = check_test_data(X_test, y_test, y, learner.estimator)
+    y, y_test = check_labels(X, y, X_test, y_test, learner.estimator)
     costs = as_costs(cost, X)
     X, y = take_pool(X, y, pool_size)
     rule = _start_rule(stopping)

@@ -16,6 +16,7 @@ from .._math._clustering import draw_spread, nearest_to_centers
 from .._math._scores import top_n
 from .._utils._chunks import float_rows
 from .._utils._labels import CLASSES, SINGLE_LABEL, TARGETS, find_target
+from .._utils._plugins import read_declared
 from .._utils._positions import check_picks
 from .._utils._sklearn import POSITIVE_INT, HasMethods, Interval, RealNotInt, StrOptions
 from ..registry import Strategy, requires_for, resolve
@@ -96,7 +97,7 @@ class WrapperStrategy(Strategy):
         """Targets that it and all of its parts are defined for."""
         parts = map(self._resolve, self.parts)
         return self.own_targets.intersection(
-            *(getattr(part, "targets", TARGETS) for part in parts)
+            *(read_declared(part, "targets", TARGETS) for part in parts)
         )
 
     @property
@@ -104,7 +105,7 @@ class WrapperStrategy(Strategy):
         """Quantities that its parts use when available."""
         parts = map(self._resolve, self.parts)
         return frozenset[str]().union(
-            *(getattr(part, "optional", ()) for part in parts)
+            *(read_declared(part, "optional") for part in parts)
         )
 
     def _validate_params(self):

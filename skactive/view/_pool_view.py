@@ -14,7 +14,7 @@ from scipy import sparse
 from .._math._k_center import Metric, NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, lazy_rows, map_rows
-from .._utils._containers import is_dask, take_rows
+from .._utils._containers import is_dask, protect, take_rows
 from .._utils._linear import boundary_distance, gradient_factors
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
@@ -146,8 +146,16 @@ class PoolView:
 
     @property
     def X(self) -> Any:
-        """The candidates, in the container that the user passed."""
-        return read_only(self._items)
+        """The candidates, in the container that the user passed, or a copy of it.
+
+        Changes do not reach what the user passed.
+        """
+        return self._shown_items
+
+    @cached_property
+    def _shown_items(self):
+        items = read_only(self._items)
+        return protect(items) if items is self._items else items
 
     @property
     def estimator(self) -> Any:

@@ -14,6 +14,7 @@ from .._utils._containers import BlockRows, is_dask, take_rows
 from .._utils._labels import TARGETS, find_target, marginals
 from .._utils._linear import check_boundary, check_gradient_factors
 from .._utils._pipelines import first_steps, makes_features, split_estimator
+from .._utils._plugins import read_declared
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
 from ..linear_model import quicken
@@ -345,14 +346,9 @@ def check_declarations(strategy):
         ("optional", CAPABILITIES),
         ("targets", TARGETS),
     ):
-        declared = getattr(strategy, name, frozenset())
-        if declared is None and name == "requires":
-            continue  # a function declares nothing
-        if not isinstance(declared, frozenset | set):
-            raise TypeError(
-                f"`{name}` must be a frozenset of names, got {declared!r}. Write "
-                "frozenset() for none."
-            )
+        # A function declares nothing.
+        default = None if name == "requires" else frozenset()
+        declared = read_declared(strategy, name, default) or frozenset()
         unknown = sorted(map(str, declared - set(allowed)))
         if unknown:
             raise TypeError(

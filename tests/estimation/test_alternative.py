@@ -140,8 +140,8 @@ def test_people_who_always_agree_need_no_variance():
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"epsilon": 1.5}, "'epsilon' must be from 0 to 1, got 1.5"),
-        ({"alpha": -1}, "'alpha' must be from 0 to 1, got -1"),
+        ({"epsilon": 1.5}, "'epsilon' must be from 0 to below 1, got 1.5"),
+        ({"alpha": -1}, "'alpha' must be from 0 to below 1, got -1"),
         ({"min_items": 1}, "'min_items' must be"),
         ({"measure": "kappa"}, "'measure' must be"),
     ],

@@ -410,6 +410,19 @@ def test_a_labeled_pool_is_known():
     assert estimate_share(y, n_pool=50, draw_proba=q).half_width == pytest.approx(0)
 
 
+@pytest.mark.parametrize("y", [[1.0], [0.0], [0.0, 1.0], [1.0, 1.0]])
+def test_a_labeled_pool_of_one_or_two_is_known(y):
+    n, mean = len(y), np.mean(y)
+    for options in ({"n_pool": n}, {"proxy": y, "pool_proxy": y}):
+        for estimate in (estimate_mean, estimate_share):
+            found = estimate(y, **options)
+            assert (found.value, *found.interval) == (mean, mean, mean)
+            # These are not all items of the population.
+            assert estimate(y, **options, finite=False).value is None
+    accuracy = estimate_quality(y, [1.0] * n, n_pool=n).accuracy
+    assert (accuracy.value, *accuracy.interval) == (mean, mean, mean)
+
+
 def test_few_labels_have_no_interval():
     found = estimate_share([1] * 9, n_pool=100)
     assert found.value is found.interval is None

@@ -63,6 +63,14 @@ def test_groups_are_estimated_on_their_own():
     assert found["old", "a"].n_pool == 40
 
 
+def test_the_limits_of_a_labeled_group_have_no_negative_zero():
+    groups = ["g1"] * 12 + ["g2"] * 2
+    options = {"groups": groups, "pool_groups": groups}
+    found = estimate_prevalence(["a"] * 12 + ["b"] * 2, **options)
+    assert "-0" not in str(found.to_dict()) + str(found).replace("0-0", "")
+    assert found.estimates["g2", "b"].interval == (1.0, 1.0)
+
+
 def test_a_class_without_a_label_has_an_upper_limit():
     found = estimate_prevalence(["a"] * 50, classes=["a", "b"], n_pool=1000)
     rare = found.estimates[None, "b"]

@@ -99,7 +99,8 @@ def test_the_confidence_level(level):
         ({"half_width": "a"}, "'half_width' must be between 0 and 1, got 'a'"),
         ({"half_width": None}, "'half_width' must be between 0 and 1, got None"),
         ({"half_width": 0.1, "share": 30}, "'share' must be between 0 and 1, got 30"),
-        ({"half_width": 0.1, "r2": None}, "'r2' must be from 0 to 1, got None"),
+        ({"half_width": 0.1, "r2": None}, "'r2' must be from 0 to below 1, got None"),
+        ({"half_width": 0.1, "r2": 1}, "'r2' must be from 0 to below 1, got 1"),
         ({"half_width": 0.1, "f1": "a"}, "'f1' must be between 0 and 1, got 'a'"),
     ],
 )

@@ -2,16 +2,22 @@
 
 import pickle
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVR
 
 from skactive import ActiveLearner
 from skactive.strategies import Entropy, PointwiseStrategy, Strategy, Subsample
@@ -314,6 +320,39 @@ def test_labels_of_several_lengths_are_named():
         make().fit(X[:2], [[1, 2], "a"])
 
 
+@pytest.mark.parametrize(
+    "estimator", [Ridge(), KNeighborsRegressor(2), make_pipeline(SVR())]
+)
+def test_a_regressor_needs_numbers_as_labels(estimator):
+    texts = ["good", "bad", "good"]
+    learner = ActiveLearner(estimator, "random").fit(np.eye(3), [1, 2, 3])
+    for call in (learner.fit, learner.teach, learner.score):
+        with pytest.raises(TypeError, match=r"^'y' must hold numbers .* got .*'good'"):
+            call(np.eye(3), texts)
+
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+
+
+@pytest.mark.parametrize("make_frame", FRAMES.values(), ids=FRAMES)
+def test_labels_have_the_same_columns_each_time(make_frame):
+    Y = {"a": [1, 0, 1], "b": [0, 1, 1]}
+    other = make_frame({"b": Y["b"], "a": Y["a"]})
+    message = r"columns of 'y' differ .*\['a', 'b'\], got \['b', 'a'\]\. Pass"
+    learner = ActiveLearner(OneVsRestClassifier(LogisticRegression()), "random")
+    learner.fit(np.eye(3), make_frame(Y)).teach(np.eye(3), np.ones((3, 2)))
+    for one in (learner, pickle.loads(pickle.dumps(learner))):
+        for call in (one.teach, one.score):
+            with pytest.raises(ValueError, match=message):
+                call(np.eye(3), other)
+    assert len(learner.y_labeled_) == 6
+    learner.teach(np.eye(3), make_frame(Y))
+    clone(learner).teach(np.eye(3), other)
+    learner.fit(np.eye(3), np.ones((3, 2)) - np.eye(3)[:, :2]).teach(np.eye(3), other)
+    with pytest.raises(ValueError, match="columns of 'y' differ"):
+        learner.teach(np.eye(3), make_frame(Y))
+
+
 @pytest.mark.parametrize("bad", [None, np.nan, ["text"], b"\xff"])
 def test_items_that_are_no_texts_are_named(bad):
     pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
@@ -322,8 +361,11 @@ def test_items_that_are_no_texts_are_named(bad):
     with pytest.raises(TypeError, match=message):
         ActiveLearner(pipe).fit(texts, [0, 1, 0])
     learner = ActiveLearner(pipe).fit(texts[:2], [0, 1])
-    with pytest.raises(TypeError, match=message):
-        learner.query(["one film", "a film", bad])
+    calls = (learner.query, learner.predict, learner.predict_proba)
+    score = lambda texts: learner.score(texts, [0, 1, 0])  # noqa: E731
+    for call in (*calls, learner.decision_function, score):
+        with pytest.raises(TypeError, match=message):
+            call(["one film", "a film", bad])
 
 
 @pytest.mark.parametrize("bad", [None, b"\xff", [1, "a"]])
@@ -418,6 +460,44 @@ def test_a_strategy_in_a_wrapper_that_changes_its_view_is_named():
     learner = ActiveLearner(LogisticRegression(), strategy).fit(X[SEED], y[SEED])
     with pytest.raises(ValueError, match=r"strategy 'Subsample.* changes its view"):
         learner.query(X, 2)
+
+
+CONTAINERS = {
+    "list": list,
+    "rows": lambda texts: [[text] for text in texts],
+    "pandas": pd.Series,
+    "polars": pl.Series,
+    "frame": lambda texts: pd.DataFrame({"text": texts}),
+    "sparse": lambda texts: sparse.lil_array([[len(text)] for text in texts]),
+}
+
+
+@pytest.mark.parametrize("candidates", [None, [0, 2]])
+@pytest.mark.parametrize("convert", CONTAINERS.values(), ids=CONTAINERS)
+def test_a_strategy_cannot_change_the_pool(convert, candidates):
+    def change(view):
+        rows = getattr(view.X, "iloc", view.X)
+        if isinstance(rows[0], list):
+            rows = rows[0]
+        rows[0] = 0 if sparse.issparse(rows) else "changed"
+        return np.zeros(len(view))
+
+    pool = convert(["one", "two", "three"])
+    learner = ActiveLearner(LogisticRegression(), cold_start=change)
+    with suppress(ValueError):  # a CSR matrix is read-only, the others are copies
+        learner.query(pool, candidates=candidates)
+    assert str(pool) == str(convert(["one", "two", "three"]))
+
+
+@pytest.mark.parametrize("attribute", ["requires", "optional", "targets"])
+@pytest.mark.parametrize("names", ["proba", ["proba"]])
+def test_what_a_strategy_declares_is_a_set_of_names(attribute, names):
+    declaring = type("Declaring", (Nonsense,), {attribute: names})([0])
+    message = f"^`{attribute}` must be a frozenset of names, got .*proba"
+    for strategy in (declaring, Subsample(declaring)):
+        learner = make(strategy).fit(X[SEED], y[SEED])
+        with pytest.raises(TypeError, match=message):
+            learner.query(X, 1)
 
 
 class WritesIntoInput(LogisticRegression):

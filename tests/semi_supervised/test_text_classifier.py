@@ -125,6 +125,11 @@ def test_several_labels_per_text(tiny_bert):
         assert_allclose(learner.predict_proba(TEXTS)[:, j], proba, rtol=1e-5)
     with pytest.raises(TypeError, match="'multi_label' must be"):
         make_text_classifier(tiny_bert, multi_label="yes")
+    for make in (make_text_classifier, make_fine_tuned_classifier):
+        with pytest.raises(TypeError, match=r"'model' must be a str .* got None"):
+            make(None)
+    with pytest.raises(TypeError, match=r"got lists of str .*MultiLabelBinarizer"):
+        pipeline.fit(TEXTS, [["bug"]] * len(TEXTS))
 
 
 @pytest.mark.long

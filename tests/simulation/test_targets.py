@@ -1,6 +1,7 @@
 """Labels that a simulation refuses before it begins, and those of every target."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -46,6 +47,13 @@ def run(request):
 def test_test_labels_that_do_not_fit_are_refused(run, y_test, message):
     with pytest.raises((TypeError, ValueError), match=message):
         run(make(), X, y, X, y_test)
+
+
+def test_test_labels_have_the_columns_of_the_labels(run):
+    Y = pd.DataFrame({"a": y == "yes", "b": y == "no"})
+    learner = ActiveLearner(OneVsRestClassifier(LogisticRegression()), "random")
+    with pytest.raises(ValueError, match=r"columns of 'y_test' differ .*\['b', 'a'\]"):
+        run(learner, X, Y, X, Y[["b", "a"]])
 
 
 def test_test_items_that_cannot_be_counted_are_named(run):
