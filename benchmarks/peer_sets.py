@@ -7,7 +7,8 @@
 All get the same pool and test texts, the same weights of the encoder, the same random
 labels to begin with, and the same numbers of labels. skactive runs with its defaults,
 and with a frozen encoder. small-text trains SetFit in every round. SetFit alone gets
-random labels. modAL and scikit-activeml train a logistic regression on fixed features.
+random labels. modAL and scikit-activeml train a logistic regression on fixed features,
+the means of the tokens' states: at unit length, its default is too regularized.
 benchmarks/peers says how each is called. Environments for the peers are made in
 --environments where they are not there yet. Each loop is a process of one thread.
 peer_sets.toml has the libraries, their seeds, and the numbers of labels.
@@ -50,6 +51,7 @@ def make_problem(settings, data, seed, sizes):
         model=str(settings.model),
         batches=np.diff(sizes["labels"]).tolist(),
         max_length=sizes["max_length"],
+        normalize=False,
     )
 
 

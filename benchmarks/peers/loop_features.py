@@ -4,7 +4,10 @@ from sentence_transformers import SentenceTransformer
 
 
 class Features:
-    """`sentence-transformers`, the same encoder and length; rows of unit length."""
+    """`sentence-transformers`, the same encoder and length.
+
+    Rows have unit length, or are the mean of the tokens' states as it is.
+    """
 
     def __init__(self, problem):
         self.problem = problem
@@ -15,6 +18,8 @@ class Features:
             problem = self.problem
             self.encoder = SentenceTransformer(problem.model, device=problem.device)
             self.encoder.max_seq_length = problem.max_length
+            if not problem.normalize:
+                del self.encoder[2:]  # Normalize, behind the encoder and the pooling
         return self.encoder.encode(texts, show_progress_bar=False)
 
     def of_test(self, texts):

@@ -23,6 +23,7 @@ class LoopProblem:
     rounds: int = 10
     batches: list | None = None  # instead, where they differ
     max_length: int = 64
+    normalize: bool = True  # rows of fixed features to unit length, in loop_features
     epochs: int = 3
     batch_size: int = 16
     lr: float = 2e-4
