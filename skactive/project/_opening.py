@@ -33,7 +33,6 @@ def open_session(project, learner, classes):
         write_record(project.folder_, {**project._columns, **depends})
         options: dict = {"annotator": project.annotator, "overlap": project.overlap}
         options |= {"max_adapted_pool": None} if project.adapt else {}
-        options |= {"multi_label": True} if project.target == "multi-label" else {}
         session = LabelingSession(
             learner.set_params(batch_size=_BATCH),
             project.texts,
@@ -44,6 +43,7 @@ def open_session(project, learner, classes):
             repeat=project.repeat,
             max_similarity=_MAX_SIMILARITY,
             classes=classes,
+            multi_label=project.target == "multi-label",
             **options,
         )
     except PoolChangedError as exc:

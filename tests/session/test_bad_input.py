@@ -502,3 +502,26 @@ def test_a_label_that_ends_in_a_null_character_is_not_recorded(open_session):
         with pytest.raises(ValueError, match=r"must not end in a null .* got 'a\\x00'"):
             session.tell(ids[:2], ["ham", "a\0"])
         assert not session.labels
+
+
+@pytest.mark.parametrize(
+    ("strategy", "multi_label", "labeled"),
+    [
+        *[("greedy_sampling", several, 0) for several in (None, True, False)],
+        *[("cvirs", False, 0), ("cvirs", None, 9)],
+    ],
+)
+def test_a_strategy_for_other_targets_is_refused_at_opening(
+    open_session, learner, data, tmp_path, strategy, multi_label, labeled
+):
+    learner = clone(learner).set_params(strategy=strategy)
+    if labeled:
+        learner.teach(data[0][:labeled], data[1][:labeled], refit=False)
+    with pytest.raises(TypeError, match=f"'{strategy}' is defined for .* only"):
+        open_session(learner=learner, multi_label=multi_label)
+    assert not (tmp_path / "s" / "manifest.json").exists()
+
+
+def test_a_strategy_for_what_the_labels_may_become_is_accepted(open_session, learner):
+    learner = clone(learner).set_params(strategy="cvirs")
+    assert open_session(learner=learner).target == "single-label"
