@@ -525,3 +525,13 @@ def test_a_strategy_for_other_targets_is_refused_at_opening(
 def test_a_strategy_for_what_the_labels_may_become_is_accepted(open_session, learner):
     learner = clone(learner).set_params(strategy="cvirs")
     assert open_session(learner=learner).target == "single-label"
+
+
+@pytest.mark.parametrize("labels", [[1.5], [np.float64(0.5)], [[1, 0.5]]])
+def test_a_fraction_is_no_class(open_session, journal, labels):
+    session = open_session()
+    before = journal.read_bytes()
+    with pytest.raises(TypeError, match="'labels' must be classes.* for 3. Nothing was"):
+        session.tell([3], labels, unasked=True)
+    assert journal.read_bytes() == before
+    session.tell([3, 4], np.array([1.0, 2.0]), unasked=True)  # of a column of floats
