@@ -33,6 +33,7 @@ class Quality:
         self._find_widest = find_widest
         self._has_goal, self._widest = until is not None, None
         self._goal = AuditGoal(_PLANNED if until is None else until).start()
+        self._goal.check_class(core.state.classes)
         is_new = core.state.random_only is None and core.queue.audit_every
         if is_new and self._has_goal and until.startswith("shares"):
             core.queue.draw_at_random(True)
