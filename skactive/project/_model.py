@@ -85,9 +85,7 @@ class Trainer:
         # They are checked, so that the first text need not wait.
         models = encoders or [packaged_model()]
         for model in models:
-            BertFeatures(
-                model, dimensions=settings.dimensions
-            ).get_feature_names_out()
+            BertFeatures(model, dimensions=settings.dimensions).get_feature_names_out()
         names = ("max_length", "prompt", "dimensions")
         options = {name: getattr(settings, name) for name in names}
         options["cache"] = str(self.cache or self.folder / "features")

@@ -128,7 +128,8 @@ class Vocabulary:
         if is_known is not None and is_known != (name in classes):
             expected = "a new class"
             if is_known:
-                expected = f"a class of the session, {reprs(classes)}"
+                known = reprs(classes) if classes else "which has none yet"
+                expected = f"a class of the session, {known}"
             raise ValueError(f"{argument!r} must be {expected}, got {name!r}.")
         return name
 
@@ -177,10 +178,14 @@ def check_kinds(labels, ids, declared):
         kind, expected = kind_of(label), ""
         is_list = kind.startswith(("names", "list"))
         if declared == "regression":
-            expected = "numbers for a regressor" * kind.startswith(("str", "bool", "names"))
+            expected = "numbers for a regressor" * kind.startswith(
+                ("str", "bool", "names")
+            )
         elif is_list and declared == "single-label":
             expected = "single labels with multi_label=False"
-        elif any(isinstance(x, float) and x % 1 for x in (label if is_list else [label])):
+        elif any(
+            isinstance(x, float) and x % 1 for x in (label if is_list else [label])
+        ):
             expected = "classes, and no fractions, for a classifier"
         if expected:
             raise TypeError(f"'labels' must be {expected}, got {label!r} for {id!r}.")

@@ -81,7 +81,7 @@ class Draws:
         return self._pool.first_copies(taught)
 
     def list_taught(self, ids):
-        """Return those of some ids whose text the learner was fitted to before, list."""
+        """Return those of some ids that the learner was fitted to before, list."""
         copies = self._pool.first_copies(self._pool.positions(ids))
         is_taught = np.isin(copies, self.taught).tolist()
         return [id for id, taught in zip(ids, is_taught, strict=True) if taught]

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import save
 from skactive._storage import _files
-from skactive.cli import main
+from skactive.cli import _export, main
 
 from .._tables._helpers import read_columns, write_columns
 
@@ -239,6 +239,26 @@ def test_predict_takes_as_many_columns_as_the_model_reads(model, tmp_path, capsy
     assert _predict(model, "new.csv", "--text", "more") == 0
     assert _predict(model, "new.csv", "--text", "text", "more") == 1
     assert "argument --text: must name as many columns" in capsys.readouterr().err
+
+
+def test_predictions_of_another_model_are_kept_and_said_to_be(model, tmp_path, capsys):
+    assert _predict(model, "new.csv") == 0
+    other = make_pipeline(CountVectorizer(), MultinomialNB())
+    other.fit(TEXTS, list(map(RULES["category"], TEXTS)))
+    save(other, "other/model")
+    assert _predict("other/model", "new.csv", "--text", "text") == 0
+    assert "or is of another model or program" in capsys.readouterr().err
+
+
+def test_advice_names_options_of_the_command(model, capsys, monkeypatch):
+    monkeypatch.setattr(_export, "export_onnx", Mock(side_effect=FileExistsError))
+    assert main(["export", str(model), "exp"]) == 1
+    error = capsys.readouterr().err
+    assert "argument FOLDER: must be new" in error
+    assert "overwrite" not in error
+    command = "annotate new.csv --text text --classes a,b --machine localhost:1"
+    assert main([*command.split(), "--machine-model", "m"]) == 1
+    assert "argument --machine: must be an http" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("source", ["new.csv", "parts"])

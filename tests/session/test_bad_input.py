@@ -531,7 +531,7 @@ def test_a_strategy_for_what_the_labels_may_become_is_accepted(open_session, lea
 def test_a_fraction_is_no_class(open_session, journal, labels):
     session = open_session()
     before = journal.read_bytes()
-    with pytest.raises(TypeError, match="'labels' must be classes.* for 3. Nothing was"):
+    with pytest.raises(TypeError, match=r"must be classes.* for 3\. Nothing was rec"):
         session.tell([3], labels, unasked=True)
     assert journal.read_bytes() == before
     session.tell([3, 4], np.array([1.0, 2.0]), unasked=True)  # of a column of floats

@@ -49,6 +49,6 @@ def test_a_text_that_is_missing_is_refused(open_session, tmp_path, wrap):
 
 
 def test_a_pair_that_lacks_a_text_is_refused(open_session):
-    with pytest.raises(TypeError, match="a pair of str.* 1 of 3 positions: 1 "):
+    with pytest.raises(TypeError, match=r"a pair of str.* 1 of 3 positions: 1 "):
         open_session([("good", "film"), ("bad", None), ("a", "film")])
     open_session([["cold", None], ["warm", "red"]])  # rows of a table
