@@ -21,7 +21,7 @@ def run_predict(model, file, text, out):
     source, folder = Path(file).expanduser(), Path(model).expanduser().parent
     out = find_out(out, source, "predicted")
     predict, about, exported = open_model(model, forget=source.is_dir())
-    known, names = (
+    trained, names = (
         [names] if isinstance(names, str) else list(names or ())
         for names in (about.get("text"), text or about.get("text"))
     )
@@ -34,10 +34,10 @@ def run_predict(model, file, text, out):
             )
     elif not 1 <= len(names) <= 2:
         raise ValueError("argument --text: name the column of texts, or two for pairs.")
-    elif known and len(names) != len(known):
+    elif trained and len(names) != len(trained):
         raise ValueError(
             f"argument --text: must name as many columns as the model reads, "
-            f"{' '.join(known)}; got {' '.join(names)}."
+            f"{' '.join(trained)}; got {' '.join(names)}."
         )
     make = _predict_pool if source.is_dir() else _predict_table
     n, write = make(partial(predict, n_top=0), source, out, names, about)

@@ -120,8 +120,8 @@ def open_core(
         learner, descriptions = describe_classes(
             learner, descriptions, journal.manifest, target
         )
-        known = target or (journal.manifest or {}).get("target")
-        check_strategy(learner, pool.X, known)
+        declared = target or (journal.manifest or {}).get("target")
+        check_strategy(learner, pool.X, declared)
         begin_or_resume(journal, pool, learner, classes, options, target, descriptions)
         options = replace(options, overlap=journal.state.overlap)
         vocabulary, choosing = Vocabulary(journal, learner, target), threading.RLock()

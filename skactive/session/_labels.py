@@ -128,8 +128,8 @@ class Vocabulary:
         if is_known is not None and is_known != (name in classes):
             expected = "a new class"
             if is_known:
-                known = reprs(classes) if classes else "which has none yet"
-                expected = f"a class of the session, {known}"
+                listed = reprs(classes) if classes else "which has none yet"
+                expected = f"a class of the session, {listed}"
             raise ValueError(f"{argument!r} must be {expected}, got {name!r}.")
         return name
 
