@@ -178,6 +178,7 @@ class Cells:
 
         The others are left out. Raise a ValueError if no row has a text.
         """
+        check_text_columns(columns)
         cells = [self._read_text(column) for column in columns]
         self.texts = cells[0]
         if len(cells) == 2:
@@ -277,6 +278,16 @@ def _join(cells):
     import pyarrow as pa
 
     return pa.chunked_array(cells)
+
+
+def check_text_columns(columns):
+    """Raise a ValueError unless a list holds one column, or two for pairs of texts."""
+    are_names = all(isinstance(column, str | tuple) for column in columns)
+    if not are_names or not 0 < len(columns) == len(set(columns)) < 3:
+        raise ValueError(
+            "'text' must be the name of one column, or of two different ones for pairs "
+            f"of texts; got {columns!r}."
+        )
 
 
 def open_part(source, columns):

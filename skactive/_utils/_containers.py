@@ -282,6 +282,15 @@ def as_texts(X, *, name="X"):
     _refuse_items(items, name)
 
 
+def refuse_mixed(X, *, name="X"):
+    """Raise a TypeError for a sequence of which only some items are texts, or pairs."""
+    if isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 1:
+        for item in (items := _items(X, name)):
+            if isinstance(item, str) or (isinstance(item, tuple) and _is_pair(item)):
+                as_texts(items, name=name)
+                break
+
+
 def drop_known_texts(X, candidates, X_labeled=None):
     """Return the candidates without labeled texts and without repeated texts.
 
@@ -361,14 +370,10 @@ def name_bad_texts(X, *, in_strategy=None):
     except (AttributeError, TypeError, ValueError) as exc:
         if in_strategy and (fault := describe_write(exc)):
             raise ValueError(f"strategy {in_strategy!r} {fault}") from exc
-        is_sequence = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
-        items = _items(X, "X") if is_sequence else []
-        n_texts = sum(isinstance(item, str) for item in items)
-        if 0 < n_texts < len(items):
-            try:
-                as_texts(X)
-            except TypeError as cause:
-                raise cause from exc
+        try:
+            refuse_mixed(X)
+        except TypeError as cause:
+            raise cause from exc
         explain_unreadable(exc, "X")
         if in_strategy and not _modules(exc)[-1].startswith("sklearn."):
             raise

@@ -100,6 +100,8 @@ def _add_commands(commands, table, shared):
             for option, keywords in (included | options).items():
                 argument = option.lstrip("-").replace("-", "_")
                 shown[argument] = option if option[0] == "-" else keywords["metavar"]
+        if "machine" in shown:  # whose annotator calls it so
+            shown["url"] = shown["machine"]
 
 
 def _add_options(place, options):

@@ -21,8 +21,10 @@ def run_predict(model, file, text, out):
     source, folder = Path(file).expanduser(), Path(model).expanduser().parent
     out = find_out(out, source, "predicted")
     predict, about, exported = open_model(model, forget=source.is_dir())
-    names = text or about.get("text") or ()
-    names = [names] if isinstance(names, str) else list(names)
+    trained, names = (
+        [names] if isinstance(names, str) else list(names or ())
+        for names in (about.get("text"), text or about.get("text"))
+    )
     if exported is not None and exported.columns:
         if text or source.is_dir():
             raise ValueError(
@@ -32,6 +34,11 @@ def run_predict(model, file, text, out):
             )
     elif not 1 <= len(names) <= 2:
         raise ValueError("argument --text: name the column of texts, or two for pairs.")
+    elif trained and len(names) != len(trained):
+        raise ValueError(
+            f"argument --text: must name as many columns as the model reads, "
+            f"{' '.join(trained)}; got {' '.join(names)}."
+        )
     make = _predict_pool if source.is_dir() else _predict_table
     n, write = make(partial(predict, n_top=0), source, out, names, about)
     message = write_predicted(folder, out, write, find_mode(source))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._tables._labels import find_sources, read_labels, to_indicator
-from .._tables._reader import TableFile
+from .._tables._reader import TableFile, check_text_columns
 from .._utils._sklearn import StrOptions, validate_params
 
 
@@ -194,11 +194,7 @@ def _are_names(columns):
 def _name_columns(text, label):
     """Return the columns of texts and of labels, two lists, checked."""
     texts = [text] if isinstance(text, str) else list(text)
-    if len(texts) not in (1, 2) or not all(isinstance(column, str) for column in texts):
-        raise ValueError(
-            "'text' must be the name of one column, or of two for pairs of texts; got "
-            f"{text!r}."
-        )
+    check_text_columns(texts)
     labels = [label] if isinstance(label, str) else list(label or [])
     if label is not None and not _are_names(labels):
         raise ValueError(

@@ -20,7 +20,7 @@ from .._storage._fingerprint import hash_utf8
 from .._storage._hash_index import find_repeated
 from .._storage._text_file import PoolWriter, TextFile
 from .._storage._text_pool import TextPool
-from .._tables._reader import find_files, open_part
+from .._tables._reader import check_text_columns, find_files, open_part
 from .._utils._format import list_some
 from .._utils._sklearn import validate_params
 
@@ -106,12 +106,7 @@ def open_pool(
     (['Rain', 'Sun'], [0, 1])
     """
     texts = [text] if isinstance(text, str) else list(text)
-    are_names = all(isinstance(name, str) for name in texts)
-    if not are_names or len(texts) not in (1, 2) or len(set(texts)) < len(texts):
-        raise ValueError(
-            "'text' must be the name of one column, or of two different ones for pairs "
-            f"of texts; got {text!r}."
-        )
+    check_text_columns(texts)
     if id in texts:
         raise ValueError(f"'text' and 'id' both name the column {id!r}.")
     table = _Table(path, texts, id)

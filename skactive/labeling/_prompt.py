@@ -63,9 +63,11 @@ def run_prompt(desk: Desk | Project) -> None:
             f"{project.file} is open at {url}. Use that page, or finish it first."
         )
     with project:
-        with _hold_warnings(), suppress(KeyboardInterrupt):
-            run_prompt(project.desk)
-        project.finish()
+        try:
+            with _hold_warnings(), suppress(KeyboardInterrupt):
+                run_prompt(project.desk)
+        finally:  # a model that fails must not cost the table
+            project.finish()
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
-from .._encoders._pretrained import open_checkpoint
 from .._storage._files import write_atomic
 from .._tables._labels import to_indicator
 from .._utils._labels import list_classes
@@ -85,8 +84,8 @@ class Trainer:
             return self._make_head()
         # They are checked, so that the first text need not wait.
         models = encoders or [packaged_model()]
-        for model in encoders:
-            open_checkpoint(model)
+        for model in models:
+            BertFeatures(model, dimensions=settings.dimensions).get_feature_names_out()
         names = ("max_length", "prompt", "dimensions")
         options = {name: getattr(settings, name) for name in names}
         options["cache"] = str(self.cache or self.folder / "features")

@@ -1,5 +1,7 @@
 """The session of a project: where it is, and with which options it is opened."""
 
+import warnings
+
 from .._storage._files import Lock
 from ..session import LabelingSession, PoolChangedError
 from ._record import (
@@ -14,6 +16,11 @@ from ._record import (
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
 _MAX_SIMILARITY = 0.95
+# The warning of a session if somebody added labels to the table, and did nothing else.
+_OTHER_LABELS = (
+    "'learner' is not the one that this session used so far: labels of the first fit"
+    r"[^;]*(; sha256 [^;]*)?\. This is noted"
+)
 
 
 def open_session(project, learner, classes):
@@ -33,19 +40,21 @@ def open_session(project, learner, classes):
         write_record(project.folder_, {**project._columns, **depends})
         options: dict = {"annotator": project.annotator, "overlap": project.overlap}
         options |= {"max_adapted_pool": None} if project.adapt else {}
-        options |= {"multi_label": True} if project.target == "multi-label" else {}
-        session = LabelingSession(
-            learner.set_params(batch_size=_BATCH),
-            project.texts,
-            project.folder_ / "session",
-            refit="background",
-            encode=project.table.encode,
-            audit_every=AUDIT_EVERY,
-            repeat=project.repeat,
-            max_similarity=_MAX_SIMILARITY,
-            classes=classes,
-            **options,
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _OTHER_LABELS)
+            session = LabelingSession(
+                learner.set_params(batch_size=_BATCH),
+                project.texts,
+                project.folder_ / "session",
+                refit="background",
+                encode=project.table.encode,
+                audit_every=AUDIT_EVERY,
+                repeat=project.repeat,
+                max_similarity=_MAX_SIMILARITY,
+                classes=classes,
+                multi_label=project.target == "multi-label",
+                **options,
+            )
     except PoolChangedError as exc:
         raise ValueError(
             f"{str(project.file_)!r} must hold the labeled texts of "

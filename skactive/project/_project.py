@@ -385,7 +385,11 @@ class Project(ProjectSettings, Closing):
             self.session.annotate(machine)
         if descriptions:
             write_record(self.folder_, {DESCRIPTIONS: descriptions})
-        self._open_desk(descriptions)
+        try:
+            self._open_desk(descriptions)
+        except BaseException:
+            self.session.close()
+            raise
         return self
 
     def _read_classes(self):

@@ -246,7 +246,8 @@ def write_output(folder, kind, path, write, mode):
             write_record(folder, {kind: {**wrote, name: digest}})
     if kept is None:
         return None
-    return f"{path} was changed, or is of another program: it is kept as {kept}"
+    other = "model or program" if kind == PREDICTED else "program"
+    return f"{path} was changed, or is of another {other}: it is kept as {kept}"
 
 
 def write_predicted(folder, path, write, mode):

@@ -72,7 +72,7 @@ class Table:
     def _read(self, names, labels, settings):
         """Read all columns; find the rows that have a text."""
         file = self.file = TableFile(self.path)
-        texts = list(map(file.find, names))
+        self._texts = texts = list(map(file.find, names))
         keys = [file.find(label, optional=True) for label in labels]
         if not any(keys):
             for label in labels:
@@ -114,9 +114,10 @@ class Table:
     def read_suggested(self, column):
         """Return the labels of another column, dict of position to label."""
         key = self.file.find(column)
-        if key in self._keys:
+        if key in (*self._keys, *self._texts):
             raise ValueError(
-                f"'suggest' must be another column than the labels, got {column!r}."
+                f"'suggest' must be another column than the texts and the labels, got "
+                f"{column!r}."
             )
         regression = self.target == "regression"
         options = {"regression": regression, "like": self._given, "predicted": True}

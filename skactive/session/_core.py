@@ -5,6 +5,10 @@ import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from ..registry import resolve
+from ..view import PoolView
 from ._answers import Answers
 from ._journal import Journal
 from ._labels import (
@@ -116,6 +120,8 @@ def open_core(
         learner, descriptions = describe_classes(
             learner, descriptions, journal.manifest, target
         )
+        declared = target or (journal.manifest or {}).get("target")
+        check_strategy(learner, pool.X, declared)
         begin_or_resume(journal, pool, learner, classes, options, target, descriptions)
         options = replace(options, overlap=journal.state.overlap)
         vocabulary, choosing = Vocabulary(journal, learner, target), threading.RLock()
@@ -129,3 +135,18 @@ def open_core(
             models.stop()
         journal.close()
         raise
+
+
+def check_strategy(learner, X, target):
+    """Raise a TypeError for a strategy for other targets, before anybody answers.
+
+    Labels that come first may be of one or several classes unless a `target` says so.
+    """
+    y, strategy = getattr(learner, "y_labeled_", None), learner.strategy
+    targets = getattr(resolve(strategy), "targets", None)
+    if y is None:
+        is_open = target is None and targets == {"multi-label"}
+        y = np.zeros((1, 2) if is_open or target == "multi-label" else 1, dtype=int)
+    name = strategy if isinstance(strategy, str) else repr(strategy)
+    options = {"unfitted": learner.estimator, "y_labeled": y}
+    PoolView(X, targets=targets, name=name, **options)

@@ -92,8 +92,7 @@ class Vocabulary:
             labels = wrap_names(labels)
         kind = self.find_kind(state)
         labels = normalize_labels(labels, ids, kind, state.classes, state.renamed)
-        if self._declared in _DECLARED:
-            check_kinds(labels, ids, self._declared)
+        check_kinds(labels, ids, self._declared)
         return labels
 
     def collect(self):
@@ -129,7 +128,8 @@ class Vocabulary:
         if is_known is not None and is_known != (name in classes):
             expected = "a new class"
             if is_known:
-                expected = f"a class of the session, {reprs(classes)}"
+                listed = reprs(classes) if classes else "which has none yet"
+                expected = f"a class of the session, {listed}"
             raise ValueError(f"{argument!r} must be {expected}, got {name!r}.")
         return name
 
@@ -172,17 +172,22 @@ def name_columns(before, declared, opened):
     return list(opened[:k])
 
 
-_DECLARED = {
-    "regression": (("number", "list"), "numbers for a regressor"),
-    "single-label": (("str", "number", "bool"), "single labels with multi_label=False"),
-}
-
-
 def check_kinds(labels, ids, declared):
-    """Raise a TypeError unless labels fit the target of a session."""
-    kinds, expected = _DECLARED[declared]
+    """Raise a TypeError for labels that a model of the declared target cannot learn."""
     for id, label in zip(ids, labels, strict=True):
-        if not kind_of(label).startswith(kinds):
+        kind, expected = kind_of(label), ""
+        is_list = kind.startswith(("names", "list"))
+        if declared == "regression":
+            expected = "numbers for a regressor" * kind.startswith(
+                ("str", "bool", "names")
+            )
+        elif is_list and declared == "single-label":
+            expected = "single labels with multi_label=False"
+        elif any(
+            isinstance(x, float) and x % 1 for x in (label if is_list else [label])
+        ):
+            expected = "classes, and no fractions, for a classifier"
+        if expected:
             raise TypeError(f"'labels' must be {expected}, got {label!r} for {id!r}.")
 
 

@@ -20,6 +20,7 @@ from .._utils._containers import (
     concatenate,
     count_items,
     read_items,
+    refuse_mixed,
     take_row,
     take_rows,
 )
@@ -57,6 +58,7 @@ class Pool:
 
     def __init__(self, X, ids=None, contents=None, by_position=False):
         self.X, n = read_items(X)
+        refuse_mixed(self.X, name="X_pool")
         self.ids_are_positions, name = by_position, "'ids'"
         if ids is None:
             ids, name = _own_ids(X, n)
@@ -82,8 +84,14 @@ class Pool:
         kind, and a ValueError for ids that exist.
         """
         items = as_container(items)
+        refuse_mixed(items, name="items")
         m = count_items(items, name="items")
         X = concatenate(self.X, items, name="items")
+        if self.kind not in (None, _find_kind(items)):
+            raise TypeError(
+                f"'items' must be {self.kind}s, as the pool holds them, got "
+                f"{items!r:.60}."
+            )
         is_in_file, contents = hasattr(X, "hashes"), None
         if not is_in_file:
             contents = np.concatenate([self.contents, hash_items(items)])
@@ -106,12 +114,7 @@ class Pool:
                     f"ids such as {self.ids[0]!r}."
                 )
             ids = [*self.ids, *check_ids(ids, m, "'ids'", "items")]
-        grown = Pool(X, ids, contents, self.ids_are_positions)
-        if self.kind is not None and grown.kind is None:
-            raise TypeError(
-                f"'items' must be texts, as the pool holds them, got {items!r:.60}."
-            )
-        return grown
+        return Pool(X, ids, contents, self.ids_are_positions)
 
     def __len__(self):
         return len(self.ids)
@@ -126,13 +129,7 @@ class Pool:
     @cached_property
     def kind(self):
         """What the items are: "text", "pair", or None for something else."""
-        try:
-            # A pool in a file holds texts: they are not read for this.
-            items = self.X[:1] if hasattr(self.X, "hashes") else self.X
-            first = as_texts(items)[0]
-        except (TypeError, ValueError):
-            return None
-        return "text" if isinstance(first, str) else "pair"
+        return _find_kind(self.X)
 
     def texts(self, positions):
         """Return the texts or pairs at positions (p,) as a list."""
@@ -259,6 +256,17 @@ class Pool:
         if hasattr(self.X, "columns"):
             summary["columns"] = [str(name) for name in self.X.columns]
         return summary | _digest_columns(hashes), hashes
+
+
+def _find_kind(X):
+    """Return what items are: "text", "pair", or None for something else."""
+    try:
+        # A pool in a file holds texts: they are not read for this.
+        items = X[:1] if hasattr(X, "hashes") else X
+        first = as_texts(items)[0]
+    except (TypeError, ValueError):
+        return None
+    return "text" if isinstance(first, str) else "pair"
 
 
 def _own_ids(X, n):

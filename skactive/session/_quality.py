@@ -33,6 +33,7 @@ class Quality:
         self._find_widest = find_widest
         self._has_goal, self._widest = until is not None, None
         self._goal = AuditGoal(_PLANNED if until is None else until).start()
+        self._goal.check_class(core.state.classes)
         is_new = core.state.random_only is None and core.queue.audit_every
         if is_new and self._has_goal and until.startswith("shares"):
             core.queue.draw_at_random(True)
@@ -151,6 +152,8 @@ class Quality:
             return self._fault if self._has_goal else ""
         if self._core.target == "regression" and not self._has_goal:
             return ""  # shares are of classes
+        if not len(queue.draws.order):
+            return "nothing is left to label"
         if self._widest is not None:
             widest, n_sample, n_before = self._widest
             n_since = n_labels - n_before
@@ -164,10 +167,14 @@ class Quality:
         core = self._core
         if not core.queue.audit_every:
             return "no text of this session is drawn at random"
+        if not len(core.queue.draws.order):
+            return "no text is left to draw at random"
         sample, _ = core.queue.choose_sample(blind=True)
         if (n := len(sample)) < MIN_AUDIT:
             with core.lock:
-                answers = [core.state.answers.get(id) for id in core.state.audited]
+                audited = list(core.state.audited)
+                audited = {*audited} - {*core.queue.draws.list_taught(audited)}
+                answers = [core.state.answers.get(id) for id in audited]
             n_blind = sum(bool(one and one.blind) for one in answers)
             # The sample ends at the first text of the order that has no answer.
             waits = ", with those that wait in another window" * (n_blind > n)

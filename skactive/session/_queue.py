@@ -80,6 +80,12 @@ class Draws:
         taught = np.array(find_taught(self._pool, self._known), dtype=np.intp)
         return self._pool.first_copies(taught)
 
+    def list_taught(self, ids):
+        """Return those of some ids that the learner was fitted to before, list."""
+        copies = self._pool.first_copies(self._pool.positions(ids))
+        is_taught = np.isin(copies, self.taught).tolist()
+        return [id for id, taught in zip(ids, is_taught, strict=True) if taught]
+
     @cached_property
     def shares(self):
         """For each item the overlap from which on two annotators get it, (n,)."""
@@ -135,9 +141,18 @@ class Queue:
         self._known = hash_items(getattr(learner, "X_labeled_", ()))
         self._options = options
         self._front = None
+        self.follow_pool()
+        self._release_taught()
         # Batches that were open are shown once more before any new one.
         self._to_show = list(self._state.open)
-        self.follow_pool()
+
+    def _release_taught(self):
+        """Release items that wait since before the learner was fitted to them."""
+        state = self._state
+        waiting = [id for batch in state.open.values() for id in batch]
+        waiting = list(dict.fromkeys(id for id in waiting if id not in state.answers))
+        if waiting and (ids := self.draws.list_taught(waiting)):
+            self._journal.record("release", ids=ids, taught=True)
 
     def follow_pool(self):
         """Draw from the present pool."""
@@ -377,7 +392,8 @@ class Queue:
         The first ones of a session are, where a model can come before the first label.
         """
         with self._lock:
-            n_drawn = len(self._state.audited.keys() - self._state.skipped.keys())
+            drawn = self._state.audited.keys() - self._state.skipped.keys()
+            n_drawn = len(drawn) - len(self.draws.list_taught(drawn))
         n_first = _N_FIRST - n_drawn if self._models.in_background else 0
         return n if self.random_only else n_first
 

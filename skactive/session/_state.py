@@ -272,7 +272,7 @@ class State:
         for name in ("labels", "seconds", "shown", "confidences"):
             if name in event and len(event[name]) != len(ids):
                 raise ValueError(f"there must be one of {name!r} for each id")
-        if kind in _UNDOABLE:
+        if kind in _UNDOABLE and "taught" not in event:
             self.undoable.append(event)
         if self.codebook.keep(event):
             self._note_labels(event)
@@ -424,9 +424,9 @@ class State:
                 others = waits if id in event.get("second", ()) else {}
                 waits = {**others, by: event["batch"]}
                 continue
-            if by in waits:
+            if by in waits and "taught" not in event:
                 del waits[by]
-            else:  # somebody else's answer will do
+            else:  # somebody else's answer, or a label of the learner, will do
                 waits.clear()
             if kind == "tell" and event.get("way") == "repeat" and by in lasts:
                 repeats[by] = self._read(event, position)

@@ -25,7 +25,7 @@ from ..registry import resolve
 from ..stopping import Run
 from ..view import check_capability, check_target
 from ._folder import NAMES, RunFolder, fingerprint, format_key, make_plan
-from ._scoring import check_labels
+from ._scoring import Scores, check_labels
 from ._simulate import (
     CONSTRAINTS,
     choose_initial,
@@ -170,6 +170,8 @@ stopping, final_estimator
     }
     tasks = _make_tasks(learners, data, strategies, list_seeds(seeds))
     check_requirements(tasks, data)
+    for (_, _, X_test, y_test), learner in product(data.values(), learners.values()):
+        Scores(learner, X_test, y_test, scoring)
 
     with RunFolder(folder, _make_plans(folder, tasks, data, settings)) as run_folder:
         runs = run_folder.read_runs()

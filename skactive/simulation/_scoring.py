@@ -3,12 +3,16 @@
 import math
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import (
     check_scoring,
+    get_scorer,
+    get_scorer_names,
     hamming_loss,
     label_ranking_average_precision_score,
     make_scorer,
@@ -73,6 +77,9 @@ class Scores:
         elif not isinstance(scoring, dict):
             scoring = {_name(learner, scoring): scoring}
         self.names = list(scoring)
+        if self.y_test is not None and is_classifier(learner):
+            for how in scoring.values():
+                _check_classes(how, self.y_test)
         scoring = {
             name: SCORERS.get(how, how) if isinstance(how, str) else how
             for name, how in scoring.items()
@@ -105,6 +112,22 @@ class Scores:
         if not isinstance(classes, np.ndarray):
             return False
         return not np.isin(np.unique(self.y_test), classes).all()
+
+
+def _check_classes(metric, y):
+    """Raise a ValueError for the name of a metric of two classes, if there are more."""
+    is_own = not isinstance(metric, str) or metric in SCORERS
+    if is_own or np.ndim(y) != 1 or len(np.unique(y)) < 3:
+        return
+    X = np.zeros((len(y), 1))
+    with warnings.catch_warnings(action="ignore"), suppress(AttributeError):
+        try:
+            get_scorer(metric)(DummyClassifier().fit(X, y), X, y)
+        except ValueError as exc:
+            others = {f"{metric}_ovr", f"{metric}_macro"} & {*get_scorer_names()}
+            if others:
+                fault = str(exc).rstrip(".")
+                raise ValueError(f"{fault}. Use {others.pop()!r}.") from exc
 
 
 def _name(learner, scoring):

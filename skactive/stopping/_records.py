@@ -323,12 +323,7 @@ class AuditGoal(StoppingRule):
                 "AuditGoal needs a session with an audit, a random sample of the pool. "
                 "Open it with audit_every=10, for one in ten."
             )
-        names = {str(name) for name in session.classes or ()}
-        if label is not None and names and label not in names:
-            raise ValueError(
-                "'until' must name a class of the session, one of "
-                f"{sorted(names)}, got {label!r}."
-            )
+        self.check_class(session.classes)
         is_single = len(set(map(str, session.labels.values()))) < 2
         if not session.audited or (what != "shares" and is_single):
             return None
@@ -343,6 +338,21 @@ class AuditGoal(StoppingRule):
             for name, class_quality in quality.classes.items()
         }
         return scores.get(label)
+
+    def check_class(self, classes: Any) -> None:
+        """Raise a ValueError for a goal about another class than the allowed ones.
+
+        Parameters
+        ----------
+        classes : list or None
+            The allowed classes; None allows any.
+        """
+        label, names = _read_goal(self.until)[1], set(map(str, classes or ()))
+        if label is not None and names and label not in names:
+            raise ValueError(
+                "'until' must name a class of the session, one of "
+                f"{sorted(names)}, got {label!r}."
+            )
 
     def describe(
         self, estimate: Any, n_audited: int, audit_every: int = 1, n_answers: int = 0

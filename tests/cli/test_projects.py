@@ -8,6 +8,7 @@ import stat
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import save
 from skactive._storage import _files
-from skactive.cli import main
+from skactive.cli import _export, main
 
 from .._tables._helpers import read_columns, write_columns
 
@@ -170,6 +171,27 @@ def test_a_full_disk_at_the_end_says_that_the_labels_are_safe(
     assert _read(tmp_path / "t.labeled.csv")["label_source"].count("person") == 4
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--text text Text", "--text: must be the name of one column, or of two diff"),
+        ("--text text --suggest text", "--suggest: must be another column than the te"),
+        ("--text text --strategy cvirs", "strategy 'cvirs' is defined for multi-label"),
+        ("--text text --until f1:odd:5", "--until: must name a class of the session,"),
+        ("--text text --dimensions 99999", "--dimensions: must be at most"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_text_is_asked(
+    table, tiny_bert, monkeypatch, capsys, options, message
+):
+    monkeypatch.setattr("builtins.input", Mock(side_effect=EOFError))
+    command = f"label t.csv --terminal --label category --model {tiny_bert} {options}"
+    assert main(command.split()) == 1
+    assert f"skactive: error: {message}" in capsys.readouterr().err.replace(
+        "argument ", ""
+    )
+
+
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """The folder of a model that `label` could have written."""
@@ -210,6 +232,33 @@ def test_predictions_do_not_replace_the_table(model, tmp_path, capsys):
 def test_an_unusable_out_is_refused_before_any_work(model, capsys, out):
     assert _predict(model, "new.csv", "--out", out) == 1
     assert "argument --out: must end in .csv or .tsv" in capsys.readouterr().err
+
+
+def test_predict_takes_as_many_columns_as_the_model_reads(model, tmp_path, capsys):
+    write_columns(tmp_path / "new.csv", {"text": TEXTS, "more": TEXTS})
+    assert _predict(model, "new.csv", "--text", "more") == 0
+    assert _predict(model, "new.csv", "--text", "text", "more") == 1
+    assert "argument --text: must name as many columns" in capsys.readouterr().err
+
+
+def test_predictions_of_another_model_are_kept_and_said_to_be(model, tmp_path, capsys):
+    assert _predict(model, "new.csv") == 0
+    other = make_pipeline(CountVectorizer(), MultinomialNB())
+    other.fit(TEXTS, list(map(RULES["category"], TEXTS)))
+    save(other, "other/model")
+    assert _predict("other/model", "new.csv", "--text", "text") == 0
+    assert "or is of another model or program" in capsys.readouterr().err
+
+
+def test_advice_names_options_of_the_command(model, capsys, monkeypatch):
+    monkeypatch.setattr(_export, "export_onnx", Mock(side_effect=FileExistsError))
+    assert main(["export", str(model), "exp"]) == 1
+    error = capsys.readouterr().err
+    assert "argument FOLDER: must be new" in error
+    assert "overwrite" not in error
+    command = "annotate new.csv --text text --classes a,b --machine localhost:1"
+    assert main([*command.split(), "--machine-model", "m"]) == 1
+    assert "argument --machine: must be an http" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("source", ["new.csv", "parts"])

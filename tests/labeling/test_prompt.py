@@ -4,17 +4,21 @@ from datetime import timedelta
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
+from skactive.labeling import run_prompt
 from skactive.labeling._prompt import (
     _Prompt,
     as_number,
     describe_item,
     show_label,
 )
-from skactive.session import _queue
+from skactive.project import Project
+from skactive.session import Desk, _queue
+
+from .._tables._helpers import read_columns, write_columns
 
 CLASSES = ["joy", "deep love", "anger"]
 
@@ -166,3 +170,19 @@ def test_columns_are_shown_and_only_the_text_that_is_asked_is_said_to_be_random(
     _Prompt(None, "prompt", input, shown.append)._show(item)
     assert shown == ["a", "day: Monday", "drawn at random: you answer without help"]
     assert describe_item(item) == "a"
+
+
+def test_a_model_that_fails_does_not_cost_the_table(tmp_path, monkeypatch):
+    texts = [f"{'good' if i % 2 else 'bad'} film {i}" for i in range(12)]
+    table = tmp_path / "t.csv"
+    write_columns(table, {"text": texts, "label": ["yes", "no"] * 2 + [None] * 8})
+
+    def fail(*_, **__):
+        raise TypeError("no such luck")
+
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+    project = Project(table, "text", "label", fine_tuning=False).open(learner)
+    monkeypatch.setattr(Desk, "next", fail)
+    with pytest.raises(TypeError, match="no such luck"):
+        run_prompt(project)
+    assert read_columns(project.output)["label"][:4] == ["yes", "no"] * 2

@@ -24,9 +24,10 @@ FRONT = TfidfVectorizer()
 def open_random(open_desk):
     """Open a desk over many texts, one in ten of which is drawn at random."""
 
-    def open_random(model=None, **options):
+    def open_random(model=None, learner=None, **options):
         model = make_pipeline(clone(FRONT), model or LogisticRegression())
-        learner = ActiveLearner(model, "margin", batch_size=5, random_state=0)
+        if learner is None:
+            learner = ActiveLearner(model, "margin", batch_size=5, random_state=0)
         session = {"audit_every": 10, **options.pop("session", {})}
         return open_desk(TEXTS, learner, session, **options)
 
@@ -248,6 +249,20 @@ def test_random_texts_that_another_page_holds_are_the_reason(open_random):
     for item in held:
         desk.answer(item["id"], "yes", "other tab")
     assert "another window" not in desk.state()["estimate"]
+
+
+def test_a_random_text_with_a_label_from_elsewhere_holds_nothing_up(open_random):
+    desk, model = open_random(), make_pipeline(clone(FRONT), LogisticRegression())
+    ids, _ = label(desk, 3)
+    (waits,) = desk.next("tab", n_queries=1)
+    labeled = [TEXTS[id] for id in (ids[0], waits["id"])]
+    learner = desk.session.learner.set_params(estimator=model)
+    learner.fit(labeled, ["yes", "no"])
+    with pytest.warns(UserWarning, match="is not the one"):
+        again = open_random(learner=learner)
+    assert again.state()["estimate"] == "estimate after 8 more random texts"
+    assert waits["id"] not in label(again, 8)[0]
+    assert "random" not in again.state()["estimate"]
 
 
 def test_the_prompt_shows_shares_and_has_the_switch(open_random):

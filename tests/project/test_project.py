@@ -446,6 +446,30 @@ def test_classes_that_are_added_describe_themselves(tmp_path):
         project.close()
 
 
+def test_a_label_that_is_added_to_the_table_is_no_other_model(begin, table, recwarn):
+    begin(answers=["good", "bad"])
+    for n in (4, 5):
+        more = {**COLUMNS, "category": ["bad", "good"] * 2 + [None] * 8}
+        more["category"][n] = "good"
+        write_columns(table, more)
+        begin()
+        assert [one for one in recwarn if "'learner'" in str(one.message)] == []
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression(C=3)))
+    with pytest.warns(UserWarning, match="is not the one .*C was"):
+        Project(table, "text", "category").open(learner).close()
+
+
+def test_nothing_is_asked_of_a_table_that_is_labeled(table):
+    write_columns(table, {**COLUMNS, "category": ["bad", "good"] * 6})
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+    with Project(table, "text", "category", fine_tuning=False).open(learner) as project:
+        assert project.desk.next("tab") == []
+        assert project.finish()["given"] == 12
+        quality = project.desk.quality()
+    assert quality["goal"] == "nothing is left to label"
+    assert quality["sentence"].endswith("no text is left to draw at random.")
+
+
 def test_rows_that_come_while_people_label_belong_to_the_next_time(begin, tmp_path):
     project = begin(answers=["good", "bad"])
     stamp, table = project._make_stamp(), tmp_path / "t.csv"

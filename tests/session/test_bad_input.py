@@ -502,3 +502,36 @@ def test_a_label_that_ends_in_a_null_character_is_not_recorded(open_session):
         with pytest.raises(ValueError, match=r"must not end in a null .* got 'a\\x00'"):
             session.tell(ids[:2], ["ham", "a\0"])
         assert not session.labels
+
+
+@pytest.mark.parametrize(
+    ("strategy", "multi_label", "labeled"),
+    [
+        *[("greedy_sampling", several, 0) for several in (None, True, False)],
+        *[("cvirs", False, 0), ("cvirs", None, 9)],
+    ],
+)
+def test_a_strategy_for_other_targets_is_refused_at_opening(
+    open_session, learner, data, tmp_path, strategy, multi_label, labeled
+):
+    learner = clone(learner).set_params(strategy=strategy)
+    if labeled:
+        learner.teach(data[0][:labeled], data[1][:labeled], refit=False)
+    with pytest.raises(TypeError, match=f"'{strategy}' is defined for .* only"):
+        open_session(learner=learner, multi_label=multi_label)
+    assert not (tmp_path / "s" / "manifest.json").exists()
+
+
+def test_a_strategy_for_what_the_labels_may_become_is_accepted(open_session, learner):
+    learner = clone(learner).set_params(strategy="cvirs")
+    assert open_session(learner=learner).target == "single-label"
+
+
+@pytest.mark.parametrize("labels", [[1.5], [np.float64(0.5)], [[1, 0.5]]])
+def test_a_fraction_is_no_class(open_session, journal, labels):
+    session = open_session()
+    before = journal.read_bytes()
+    with pytest.raises(TypeError, match=r"must be classes.* for 3\. Nothing was rec"):
+        session.tell([3], labels, unasked=True)
+    assert journal.read_bytes() == before
+    session.tell([3, 4], np.array([1.0, 2.0]), unasked=True)  # of a column of floats

@@ -291,3 +291,8 @@ def test_every_label_is_one_of_the_classes(learner, tmp_path_factory, steps):
         learner, pool, folder, classes=["a", "b"], **options
     ) as session:
         assert summarize(session) == found
+
+
+def test_without_classes_none_is_renamed(open_session):
+    with pytest.raises(ValueError, match="of the session, which has none yet, got 'x'"):
+        open_session().rename_class("x", "y")

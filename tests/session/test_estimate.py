@@ -156,7 +156,7 @@ def test_labels_from_before_the_session_count_for_training_only(open_session, ma
 
 def test_a_regressor_has_no_accuracy(open_session, many):
     session = open_session(
-        many[0], learner=ActiveLearner(LinearRegression(), random_state=0)
+        many[0], learner=ActiveLearner(LinearRegression(), "random", random_state=0)
     )
     session.tell([0, 1, 2], [0.5, 1.5, 2.5], unasked=True)
     with pytest.raises(TypeError, match=r"needs labels of one class .* regression"):

@@ -66,7 +66,7 @@ def test_an_export_holds_ids_texts_labels_annotators_and_times(
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
-    "labels", [["pos", "neg"], [0, 1], ["0", "1"], [True, False], [0.5, 1.0]]
+    "labels", [["pos", "neg"], [0, 1], ["0", "1"], [True, False], [3.0, 1.0]]
 )
 def test_labels_survive_export_and_import(open_texts, tmp_path, suffix, labels):
     path = tmp_path / f"labels.{suffix}"

@@ -202,3 +202,25 @@ def test_rules_stop_a_session_as_they_stop_a_simulation(open_session, learner, d
     asked = [record["queried"] for record in run.rounds if record["queried"]]
     assert [record["queried"] for record in session.run.rounds] == asked
     assert len(asked) < 15
+
+
+@pytest.mark.parametrize("overlap", [0, 1])
+def test_an_open_item_that_the_learner_learned_elsewhere_is_not_asked(
+    open_session, learner, data, overlap
+):
+    X, y = data
+    people, rows = ("Ada", "Bob"), [*range(12)]
+    fitted = clone(learner).fit(X[rows], y[rows])
+    with open_session(learner=fitted, overlap=overlap) as session:
+        batch, _ = (session.ask(5, annotator=person) for person in people)
+        assert batch.ids[0] not in rows
+    rows += [batch.ids[0]]
+    fitted = clone(learner).fit(X[rows], y[rows])
+    with pytest.warns(UserWarning, match="is not the one"):
+        session = open_session(learner=fitted, overlap=overlap)
+    assert session.open_batches[0].ids == batch.ids[1:]
+    assert session._core.state.last_undoable(None) is None
+    for person in people:
+        while asked := session.ask(5, annotator=person):
+            assert batch.ids[0] not in asked.ids
+            answer(session, asked, y)

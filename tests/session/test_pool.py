@@ -1,6 +1,9 @@
 """Fingerprints of a pool."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
 
 from skactive.session._pool import Pool, dump_hashes, load_hashes
 
@@ -32,3 +35,20 @@ def test_hashes_survive_the_disk(tmp_path):
         path.write_bytes(content)
         assert load_hashes(path, summary) is None
     assert load_hashes(tmp_path / "none", summary) is None
+
+
+@pytest.mark.parametrize("wrap", [list, pl.Series, pd.Series])
+def test_a_text_that_is_missing_is_refused(open_session, tmp_path, wrap):
+    expected = "every item of {} must be a str.* at 1 of . positions: {} "
+    with pytest.raises(TypeError, match=expected.format("'X_pool'", 2)):
+        open_session(wrap(["good film", "bad film", None, "good"]))
+    assert not (tmp_path / "s").exists()
+    session = open_session(["good film", "bad film"])
+    with pytest.raises(TypeError, match=expected.format("'items'", 0) + ".*added"):
+        session.add(wrap([None, "a film"]))
+
+
+def test_a_pair_that_lacks_a_text_is_refused(open_session):
+    with pytest.raises(TypeError, match=r"a pair of str.* 1 of 3 positions: 1 "):
+        open_session([("good", "film"), ("bad", None), ("a", "film")])
+    open_session([["cold", None], ["warm", "red"]])  # rows of a table

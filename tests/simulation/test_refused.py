@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import simulate
+from skactive import ActiveLearner, simulate
 from skactive.analysis import class_coverage
 from skactive.simulation import Run, run_experiment
 from skactive.simulation._oracle import Oracle
@@ -189,3 +190,19 @@ def test_selected_accuracy_leaves_out_refused_items():
     run.append({"queried": [1, 5, 4], "refused": [1]})
     rule.check(run, Learner(), np.arange(6))
     assert rule.accuracies_ == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "message"),
+    [
+        ("nope", "'nope' is not a valid scoring"),
+        ("roc_auc", "Use 'roc_auc_ovr'.$"),
+        (["accuracy", "f1"], "Use 'f1_macro'.$"),
+    ],
+)
+def test_a_metric_is_checked_before_any_text_is_encoded(monkeypatch, scoring, message):
+    monkeypatch.setattr("skactive.simulation._experiment._encode", None)
+    X, y = np.eye(30), np.arange(30) % 3
+    learner, data = ActiveLearner(LogisticRegression()), (X, y, X, y)
+    with pytest.raises(ValueError, match=f"^'scoring' must be a metric.*{message}"):
+        run_experiment(learner, data, n_initial=5, n_rounds=1, scoring=scoring)
