@@ -282,8 +282,10 @@ def as_texts(X, *, name="X"):
     _refuse_items(items, name)
 
 
-def refuse_mixed(X, *, name="X"):
+def refuse_lone_texts(X, *, name="X"):
     """Raise a TypeError for a sequence of which only some items are texts, or pairs."""
+    if hasattr(X, "hashes"):  # a pool in a file holds texts, and is not read
+        return
     if isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 1:
         for item in (items := _items(X, name)):
             if isinstance(item, str) or (isinstance(item, tuple) and _is_pair(item)):
@@ -371,7 +373,7 @@ def name_bad_texts(X, *, in_strategy=None):
         if in_strategy and (fault := describe_write(exc)):
             raise ValueError(f"strategy {in_strategy!r} {fault}") from exc
         try:
-            refuse_mixed(X)
+            refuse_lone_texts(X)
         except TypeError as cause:
             raise cause from exc
         explain_unreadable(exc, "X")

@@ -20,7 +20,7 @@ from .._utils._containers import (
     concatenate,
     count_items,
     read_items,
-    refuse_mixed,
+    refuse_lone_texts,
     take_row,
     take_rows,
 )
@@ -58,7 +58,7 @@ class Pool:
 
     def __init__(self, X, ids=None, contents=None, by_position=False):
         self.X, n = read_items(X)
-        refuse_mixed(self.X, name="X_pool")
+        refuse_lone_texts(self.X, name="X_pool")
         self.ids_are_positions, name = by_position, "'ids'"
         if ids is None:
             ids, name = _own_ids(X, n)
@@ -84,7 +84,7 @@ class Pool:
         kind, and a ValueError for ids that exist.
         """
         items = as_container(items)
-        refuse_mixed(items, name="items")
+        refuse_lone_texts(items, name="items")
         m = count_items(items, name="items")
         X = concatenate(self.X, items, name="items")
         if self.kind not in (None, _find_kind(items)):

@@ -152,7 +152,7 @@ def test_label_studio_completions_of_old_versions_are_read(load):
     ("kind", "value", "label"),
     [
         ("rating", {"rating": 4}, 4),
-        ("number", {"number": 2.5}, 2.5),
+        ("number", {"number": 2.0}, 2.0),
         ("taxonomy", {"taxonomy": [["food", "fruit"]]}, "fruit"),
         ("choices", {"choices": ["a"]}, "a"),
     ],

@@ -141,7 +141,7 @@ def test_labels_of_items_never_asked_are_recorded_as_such(open_session):
 @pytest.mark.parametrize(
     ("wrap", "labels"),
     [
-        *((list, y) for y in [["a", "b"], [0, 1], [True, False], [0.5, 2.0]]),
+        *((list, y) for y in [["a", "b"], [0, 1], [True, False], [1.0, 2.0]]),
         *((kind, [0, 1]) for kind in [tuple, np.array, pd.Series, pl.Series]),
         *((kind, [[0, 1], [1, 1]]) for kind in [list, np.array]),
         (lambda y: np.array(y, object), ["a", "b"]),
