@@ -85,7 +85,10 @@ ENCODE = pytest.mark.parametrize("encode", [None, "background"])
 def open_one(open_session, kind="names", encode="background", given=None, **options):
     model, known, _ = KINDS[kind]
     learner = ActiveLearner(
-        make_pipeline(Blocked(), model), batch_size=2, random_state=0
+        make_pipeline(Blocked(), model),
+        "random" if kind == "numbers" else "uherding",
+        batch_size=2,
+        random_state=0,
     )
     if given:
         learner.teach(TEXTS[-4:], given, refit=False)
