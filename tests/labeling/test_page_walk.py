@@ -176,9 +176,9 @@ def test_texts_of_the_audit_are_behind_the_likely_ones_and_without_help(open_pag
     hidden = [id for id in blind if page.desk.session.labels[id] == "Business"]
     assert older["n_likely"] >= 1
     assert older["n_blind"] == len(hidden) >= 1
-    page.until(lambda: "takes for it" in page.text(".older"))
-    line = _press_line(page, "Look through them")
-    assert f"takes for it and {len(hidden)} drawn at random" in line
+    said = f"takes for it and {len(hidden)} drawn at random"
+    page.until(lambda: said in page.text(".older"))
+    assert said in _press_line(page, "Look through them")
     for _ in range(older["n_likely"]):
         assert "A model trained without this answer" in page.text(".mode")
         page.go(Keys.ENTER)
