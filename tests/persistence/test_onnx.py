@@ -539,7 +539,7 @@ def test_the_command(tiny_bert, tmp_path, capsys):
     assert exported.classes == ["x", "y", "z"]
     assert len(exported.predict(LONG)) == len(LONG)
     assert main(command) == 1
-    assert "argument FOLDER: must be a new folder" in capsys.readouterr().err
+    assert "argument FOLDER: must be new, got" in capsys.readouterr().err
 
 
 # Folders that somebody changed, with hashes made right
