@@ -157,8 +157,8 @@ def find_shares(by_data, change, n=500):
 
 def report_shares(by_data):
     """Shares of the labels of the plain pipeline, by groups of data sets."""
-    rows, same = [], [with_seeds_of(records, "adapted") for records in by_data.values()]
-    same = dict(zip(by_data, same, strict=True))
+    rows = []
+    same = {name: with_seeds_of(by_data[name], "adapted") for name in by_data}
     for change in (*SHARED, "random", "adapted", "frozen"):
         sets, of = (same, "strategy") if change == "frozen" else (by_data, change)
         shares, cells = find_shares(sets, of), []
@@ -252,18 +252,14 @@ def report_calibration(by_data):
     rows = []
     for n in (25, 50, 100, 200):
         cells = [n]
-        for ours, theirs in (("strategy", "baseline"), ("adapted", "strategy")):
-            gains = find_gain(by_data, ours, theirs, n, "ece")
+        for change in ("baseline", "strategy"):
             means = [
-                np.mean([*at(by_data[name], each, n, "ece").values()])
-                for each in ((theirs, ours) if ours == "strategy" else ())
-                for name in gains
+                np.mean([*at(r, change, n, "ece").values()]) for r in by_data.values()
             ]
-            means = np.reshape(means, (-1, len(gains))).mean(axis=1)
-            values = [*gains.values()]
-            cells += [f"{100 * mean:.1f}" for mean in means]
-            cells.append(f"{np.mean(values):+.1f} ± {find_half(values):.1f}")
-            cells.append(len(values))
+            cells.append(f"{100 * np.mean(means):.1f}")
+        for ours, theirs in (("strategy", "baseline"), ("adapted", "strategy")):
+            gains = [*find_gain(by_data, ours, theirs, n, "ece").values()]
+            cells += [f"{np.mean(gains):+.1f} ± {find_half(gains):.1f}", len(gains)]
         rows.append(cells)
     head = ["labels", "baseline", "strategy", "strategy less baseline", "sets"]
     return harness.table([*head, "adapted less strategy", "sets"], rows)

@@ -71,10 +71,13 @@ __all__ = ["ActiveLearner"]
 StrategyLike = str | Strategy | Callable[[PoolView], Any]
 
 
-_DELEGATED = "predict predict_proba predict_log_proba decision_function transform score"
-_SAME_TAGS = (
-    "estimator_type classifier_tags regressor_tags transformer_tags target_tags "
-    "input_tags non_deterministic"
+_DELEGATED = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "transform",
+    "score",
 )
 
 
@@ -120,7 +123,7 @@ class DelegationMixin:
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata to the methods of `estimator`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        for method in _DELEGATED.split():
+        for method in _DELEGATED:
             mapping.add(caller=method, callee=method)
         return MetadataRouter(owner=self).add(
             estimator=self.estimator, method_mapping=mapping
@@ -132,7 +135,15 @@ class DelegationMixin:
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         inner = deepcopy(get_tags(self.estimator))
-        for name in _SAME_TAGS.split():
+        for name in (
+            "estimator_type",
+            "classifier_tags",
+            "regressor_tags",
+            "transformer_tags",
+            "target_tags",
+            "input_tags",
+            "non_deterministic",
+        ):
             setattr(tags, name, getattr(inner, name))
         return tags
 

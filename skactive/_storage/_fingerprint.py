@@ -246,8 +246,16 @@ def class_name(value):
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-_NAMES = "skactive scikit-learn numpy torch transformers tokenizers safetensors skops"
-_PACKAGES = _NAMES.split()
+_PACKAGES = (
+    "skactive",
+    "scikit-learn",
+    "numpy",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "skops",
+)
 
 
 def collect_versions(packages=None):

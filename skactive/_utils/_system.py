@@ -14,8 +14,9 @@ import sys
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Self
 
 SYSTEM = sys.platform  # "win32" is Windows
 
@@ -186,8 +187,10 @@ def claim_port(listener):
 class Closing:
     """A `with` statement closes the object at its end."""
 
-    def __enter__(self):
+    close: Callable[[], None]
+
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         self.close()

@@ -16,15 +16,17 @@ from ._parser import say, show_line
 _TARGETS = ("single-label", "multi-label", "regression")
 
 
+def _as_list(names):
+    return [names] if isinstance(names, str) else list(names or ())
+
+
 def run_predict(model, file, text, out):
     """Run the command `predict`."""
     source, folder = Path(file).expanduser(), Path(model).expanduser().parent
     out = find_out(out, source, "predicted")
     predict, about, exported = open_model(model, forget=source.is_dir())
-    trained, names = (
-        [names] if isinstance(names, str) else list(names or ())
-        for names in (about.get("text"), text or about.get("text"))
-    )
+    trained = _as_list(about.get("text"))
+    names = _as_list(text) or trained
     if exported is not None and exported.columns:
         if text or source.is_dir():
             raise ValueError(
@@ -36,7 +38,7 @@ def run_predict(model, file, text, out):
         raise ValueError("argument --text: name the column of texts, or two for pairs.")
     elif trained and len(names) != len(trained):
         raise ValueError(
-            f"argument --text: must name as many columns as the model reads, "
+            "argument --text: must name as many columns as the model reads, "
             f"{' '.join(trained)}; got {' '.join(names)}."
         )
     make = _predict_pool if source.is_dir() else _predict_table

@@ -7,12 +7,30 @@ from typing import Any
 
 from ..session import Desk
 
-_CALLS = (
-    "state next answer answer_all skip undo flag note add_class edit_class "
-    "remove_class item history search check similar more themes explain quality "
-    "draw release"
+METHODS = (
+    "state",
+    "next",
+    "answer",
+    "answer_all",
+    "skip",
+    "undo",
+    "flag",
+    "note",
+    "add_class",
+    "edit_class",
+    "remove_class",
+    "item",
+    "history",
+    "search",
+    "check",
+    "similar",
+    "more",
+    "themes",
+    "explain",
+    "quality",
+    "draw",
+    "release",
 )
-METHODS = tuple(_CALLS.split())
 
 
 def call(

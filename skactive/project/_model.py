@@ -82,9 +82,10 @@ class Trainer:
             )
         if settings.features is not None:
             return self._make_head()
-        # They are checked, so that the first text need not wait.
         models = encoders or [packaged_model()]
-        for model in models:
+        # What a user names is checked; for the packaged encoder alone, the first text
+        # need not wait for torch.
+        for model in models if settings.dimensions else encoders:
             BertFeatures(model, dimensions=settings.dimensions).get_feature_names_out()
         names = ("max_length", "prompt", "dimensions")
         options = {name: getattr(settings, name) for name in names}

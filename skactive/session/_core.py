@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .._utils._plugins import read_declared
 from ..registry import resolve
 from ..view import PoolView
 from ._answers import Answers
@@ -143,7 +144,7 @@ def check_strategy(learner, X, target):
     Labels that come first may be of one or several classes unless a `target` says so.
     """
     y, strategy = getattr(learner, "y_labeled_", None), learner.strategy
-    targets = getattr(resolve(strategy), "targets", None)
+    targets = read_declared(resolve(strategy), "targets", None)
     if y is None:
         is_open = target is None and targets == {"multi-label"}
         y = np.zeros((1, 2) if is_open or target == "multi-label" else 1, dtype=int)

@@ -172,20 +172,20 @@ def name_columns(before, declared, opened):
     return list(opened[:k])
 
 
+_REFUSED = {
+    "regression": (("str", "bool", "names"), "numbers for a regressor"),
+    "single-label": (("names", "list"), "single labels with multi_label=False"),
+}
+
+
 def check_kinds(labels, ids, declared):
     """Raise a TypeError for labels that a model of the declared target cannot learn."""
+    refused, wanted = _REFUSED.get(declared, ((), ""))
     for id, label in zip(ids, labels, strict=True):
-        kind, expected = kind_of(label), ""
-        is_list = kind.startswith(("names", "list"))
-        if declared == "regression":
-            expected = "numbers for a regressor" * kind.startswith(
-                ("str", "bool", "names")
-            )
-        elif is_list and declared == "single-label":
-            expected = "single labels with multi_label=False"
-        elif any(
-            isinstance(x, float) and x % 1 for x in (label if is_list else [label])
-        ):
+        names = label if isinstance(label, list | tuple) else [label]
+        is_cut = any(isinstance(name, float) and name % 1 for name in names)
+        expected = wanted if kind_of(label).startswith(refused) else ""
+        if is_cut and declared != "regression":
             expected = "classes, and no fractions, for a classifier"
         if expected:
             raise TypeError(f"'labels' must be {expected}, got {label!r} for {id!r}.")

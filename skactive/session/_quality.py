@@ -172,8 +172,8 @@ class Quality:
         sample, _ = core.queue.choose_sample(blind=True)
         if (n := len(sample)) < MIN_AUDIT:
             with core.lock:
-                audited = list(core.state.audited)
-                audited = {*audited} - {*core.queue.draws.list_taught(audited)}
+                taught = core.queue.draws.list_taught(core.state.audited)
+                audited = core.state.audited.keys() - {*taught}
                 answers = [core.state.answers.get(id) for id in audited]
             n_blind = sum(bool(one and one.blind) for one in answers)
             # The sample ends at the first text of the order that has no answer.

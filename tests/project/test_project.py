@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -476,3 +477,18 @@ def test_rows_that_come_while_people_label_belong_to_the_next_time(begin, tmp_pa
     table.write_text(table.read_text() + "new,,,,,\n")
     assert project._make_stamp() == stamp
     assert begin()._make_stamp() != stamp
+
+
+@pytest.mark.weights
+def test_the_model_of_the_packaged_encoder_is_made_without_torch():
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from skactive.project import ProjectSettings\n"
+        "from skactive.project._model import Trainer\n"
+        "settings = ProjectSettings('t.csv', text='text', label='label')\n"
+        "assert Trainer(settings, 'single-label', Path('folder')).make_learner()\n"
+        "assert not {'torch', 'transformers'} & {*sys.modules}\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
