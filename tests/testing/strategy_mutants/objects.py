@@ -194,7 +194,6 @@ def local_class():
 #: check -> strategies that fail it and no other, each with what the check says.
 MUTANTS = {
     "check_requires_known_names": [
-        (ListOfNeeds(), r"`requires` must be a frozenset of names, got \['proba'\]"),
         (NoNeeds(), r"`requires` is None; make it a frozenset"),
     ],
     "check_select_is_a_method": [
@@ -240,6 +239,7 @@ GRAVE = {
         ),
     ],
     "check_requires_known_names": [
+        (ListOfNeeds(), r"`requires` must be a frozenset of names, got \['proba'\]"),
         (
             UnknownNeed(),
             r"`requires` holds 'logits', which is unknown\. .*'class_scores'",
