@@ -101,7 +101,7 @@ class _Prompt:
                 self._write("Nothing is left to label.")
                 return
             try:
-                line = self._read("> ").strip()
+                line = self._ask("> ")
                 if line == "q":
                     return
                 self._do(line)
@@ -109,6 +109,15 @@ class _Prompt:
                 return
             except (ValueError, TypeError, OSError, RuntimeError) as exc:
                 self._write(f"NOT STORED: {exc}")
+
+    def _ask(self, text):
+        """Return a line; an EOFError where the input is gone, as a closed one is."""
+        try:
+            return self._read(text).strip()
+        except UnicodeError:  # a line that was typed in another encoding
+            raise
+        except (OSError, RuntimeError, ValueError) as exc:
+            raise EOFError from exc
 
     def _show_next(self):
         items = self._desk.next(self._client, None, 1)
@@ -177,7 +186,7 @@ class _Prompt:
     def _list(self, items):
         for number, item in enumerate(items, start=1):
             self._write(f"{number:3} {describe_item(item)}")
-        chosen = self._read("number to correct, or Enter: ").strip()
+        chosen = self._ask("number to correct, or Enter: ")
         if chosen.isdigit() and 1 <= int(chosen) <= len(items):
             self._show(items[int(chosen) - 1])
 

@@ -14,7 +14,7 @@ from .._tables._reader import (
     open_part,
 )
 from .._tables._writer import free_name, write_table
-from .._utils._format import is_missing
+from .._utils._format import is_missing, reprs
 from ..datasets import open_pool
 from ._record import make_folder
 from ._result import COLUMNS, MACHINE
@@ -54,7 +54,8 @@ class Table:
         names = [text] if isinstance(text, str) else list(text)
         if not names:
             raise ValueError(
-                f"'text' must name a column of texts, got {text!r}. Add it."
+                f"'text' must name the column of texts, out of {self._list_columns()}, "
+                f"got {text!r}."
             )
         labels = [label] if isinstance(label, str) else list(label)
         self._shown, self._id, self.suffix = {}, settings.id, self.path.suffix
@@ -68,6 +69,9 @@ class Table:
     def messages(self):
         """What a person should know about the file."""
         return self.file.messages
+
+    def _list_columns(self):
+        return reprs(TableFile(self.path).names)
 
     def _read(self, names, labels, settings):
         """Read all columns; find the rows that have a text."""
@@ -189,6 +193,9 @@ class LargeTable(Table):
     def __init__(self, settings):
         super().__init__(settings)
         self.suffix = ".parquet"
+
+    def _list_columns(self):
+        return reprs(list_columns(find_files(self.path)[0][0]))
 
     def _read(self, names, labels, settings):
         """Read the cells of the rows that have a label."""

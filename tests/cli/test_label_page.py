@@ -505,7 +505,7 @@ def test_a_folder_says_what_one_question_was_begun_for(label, capsys, table):
 
     status, shown, _ = label(look, columns=())
     assert status == 1
-    assert "--text: must name a column of texts, got ()" in shown.err
+    assert "name the column of texts, out of 'text', 'author', got ()" in shown.err
     label(look, "--label", "tone:good,bad", "--no-adapt")
     status, shown, _ = label(look, "--no-adapt", columns=())
     assert "0 given, 2 person" in shown.out

@@ -30,6 +30,8 @@ def _type(desk, *lines):
     def read(prompt):
         if not rest:
             raise EOFError
+        if isinstance(rest[0], Exception):
+            raise rest.pop(0)
         return rest.pop(0)
 
     _Prompt(desk, "prompt", read, shown.append).run()
@@ -50,6 +52,24 @@ def test_several_classes(open_desk):
         "No class fits 'x'. ? lists the classes. + NAME adds one.",
         "Several classes fit 'e': deep love, anger",
     ]
+
+
+@pytest.mark.parametrize(
+    "gone", [RuntimeError("lost sys.stdin"), OSError(9, "Bad"), ValueError("closed")]
+)
+def test_an_input_that_is_gone_ends_the_prompt(open_desk, gone):
+    desk = open_desk()
+    shown = _type(desk, "1", gone, "2")
+    assert not any("NOT STORED" in line for line in shown)
+    assert len(desk.session.labels) == 1
+
+
+def test_a_line_that_cannot_be_decoded_is_typed_again(open_desk):
+    desk = open_desk()
+    bad = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    shown = _type(desk, bad, "2")
+    assert any("NOT STORED: 'utf-8' codec" in line for line in shown)
+    assert len(desk.session.labels) == 1
 
 
 def test_a_name_that_begins_with_what_is_typed_comes_first(open_desk):
