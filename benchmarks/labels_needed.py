@@ -15,8 +15,9 @@ all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 - shuffled: the same texts, assigned to other classes at random
 - adapted: make_text_classifier(adapt=True), whose encoder learns from the first 25, 50,
   100, ... labels, with --strategy; "random" is the same with random labels
-- final: make_final_classifier on the first labels of "strategy" (--final-seeds of the
-  seeds), and two of its parts, "loop" (frozen) and "fine-tuned"
+- final: make_final_classifier on the first labels of "adapted", or of "strategy" where
+  the other did not run (--final-seeds of the seeds), and two of its parts, "loop"
+  (frozen) and "fine-tuned"
 
 Pool (at most 4,000 texts) and test set (at most 2,000) are drawn once. A seed draws
 three quarters of the pool, so that the changes of a seed have the same texts, and the
@@ -289,7 +290,11 @@ def run(name, args):
     data = encode(name, args)
     print(f"{name}: {len(jobs)} + {len(last)} runs", file=sys.stderr)
     records.run(lambda *job: play(name, data, *job, args), jobs, args.n_jobs)
-    queried = {r["seed"]: r["queried"] for r in records if r["change"] == "strategy"}
+    queried = {
+        r["seed"]: r["queried"]
+        for change in ("strategy", "adapted")
+        for r in harness.select(records, change=change)
+    }
     records.run(lambda _, s: finish(name, data, queried[s], s, args), last, args.n_jobs)
     return records
 
@@ -305,7 +310,7 @@ def counts_of(records, change):
     return sorted({e[0] for r in records if r["change"] == change for e in r["rounds"]})
 
 
-def compare(by_data, change, before, metric="accuracy", least=25):
+def compare(by_data, change, before, metric="accuracy", least=25, least_seeds=2):
     """Paired tests by data set and number of labels, with p-values after Holm's.
 
     The correction is over all cells that are returned.
@@ -314,24 +319,32 @@ def compare(by_data, change, before, metric="accuracy", least=25):
     for name, records in by_data.items():
         for n in counts_of(records, change):
             both = harness.pair(*(at(records, c, n, metric) for c in (change, before)))
-            if n >= least and len(both[0]) > 1:
+            if n >= least and len(both[0]) >= least_seeds:
                 pairs[name, n] = both
     return harness.compare(pairs)
 
 
-def report_single(by_data, change, before):
-    """The table of the mean differences in accuracy, where few seeds allow no test."""
+def format_test(test, p):
+    """A cell: a difference in points with half its interval, and stars for its p."""
+    half = test.interval[1] - test.difference
+    stars = harness.star(test.p_value) + harness.star(p)
+    return f"{100 * test.difference:+.1f} ± {100 * half:.1f}{stars}"
+
+
+def report_few(by_data, change, before):
+    """The table of the mean differences in accuracy, with tests from three seeds on."""
     counts = sorted({n for each in by_data.values() for n in counts_of(each, change)})
-    rows = []
+    found, rows = compare(by_data, change, before, least_seeds=3), []
     for name, records in by_data.items():
         cells, n_seeds = [], 0
         for n in counts:
-            ours, theirs = (at(records, each, n) for each in (change, before))
-            gains = [
-                100 * (ours[seed] - theirs[seed]) for seed in ours if seed in theirs
-            ]
-            n_seeds = max(n_seeds, len(gains))
-            cells.append(f"{np.mean(gains):+.1f}" if gains else "")
+            both = harness.pair(*(at(records, each, n) for each in (change, before)))
+            n_seeds = max(n_seeds, len(both[0]))
+            if (name, n) in found:
+                cells.append(format_test(*found[name, n]))
+            else:
+                mean = np.mean(np.subtract(*both)) if both[0] else None
+                cells.append("" if mean is None else f"{100 * mean:+.1f}")
         rows += [[name, n_seeds, *cells]] if n_seeds else []
     return harness.table(["data", "seeds", *map(str, counts)], rows) if rows else []
 
@@ -352,10 +365,7 @@ def report_pair(by_data, change, before, metric="accuracy", least=25):
             if (name, n) not in found:
                 cells.append("")
                 continue
-            test, p = found[name, n]
-            half = test.interval[1] - test.difference
-            stars = harness.star(test.p_value) + harness.star(p)
-            cells.append(f"{100 * test.difference:+.1f} ± {100 * half:.1f}{stars}")
+            cells.append(format_test(*found[name, n]))
         rows.append([name, *cells])
     values = {cell: 100 * test.difference for cell, (test, _) in found.items()}
     lowest, highest = (end(values, key=values.get) for end in (min, max))
@@ -473,22 +483,28 @@ def summarize(by_data, changes, n):
     return harness.table(["data", *changes], list(rows.values()))
 
 
-def find_areas(records, change):
-    """Means of the accuracy over a curve from 10 labels on, by seed."""
+def find_areas(records, change, most):
+    """Means of the accuracy over a curve from 10 to `most` labels, by seed."""
     areas = {}
     for r in harness.select(records, change=change):
-        counts, scores = zip(*(e[:2] for e in r["rounds"] if e[0] >= 10), strict=True)
+        own = [e[:2] for e in r["rounds"] if 10 <= e[0] <= most]
+        counts, scores = zip(*own, strict=True)
         areas[r["seed"]] = np.trapezoid(scores, counts) / (counts[-1] - counts[0])
     return areas
 
 
-def report_areas(by_data, change, before):
-    """The table of the differences of two changes over the whole curve, in points."""
-    pairs = {
-        name: harness.pair(*(find_areas(records, each) for each in (change, before)))
-        for name, records in by_data.items()
-    }
-    pairs = {name: both for name, both in pairs.items() if len(both[0]) > 1}
+def report_areas(by_data, change, before, least=2):
+    """The table of the differences of two changes over the whole curve, in points.
+
+    A curve ends where the shorter one does. Sets with `least` seeds or more count.
+    """
+    pairs = {}
+    for name, records in by_data.items():
+        ends = [max(counts_of(records, c), default=0) for c in (change, before)]
+        if all(ends):
+            areas = [find_areas(records, c, min(ends)) for c in (change, before)]
+            pairs[name] = harness.pair(*areas)
+    pairs = {name: both for name, both in pairs.items() if len(both[0]) >= least}
     rows = []
     for name, (test, p) in harness.compare(pairs).items():
         difference, low, high = (
@@ -521,11 +537,14 @@ def make_tables(by_data, needed, args):
     tables["areas"] = report_areas(by_data, "strategy", "pool")
     for change, before in PAIRS.items():
         if change in (*FINAL, *ADAPTED):
-            tables[change] = report_single(by_data, change, before)
+            tables[change] = report_few(by_data, change, before)
             continue
         least = 10 if change == "shuffled" else 25
         tables[change] = report_pair(by_data, change, before, least=least)
-    tables["strategy_adapted"] = report_single(by_data, "adapted", "random")
+    tables["strategy_adapted"] = report_few(by_data, "adapted", "random")
+    tables["final_adapted"] = report_few(by_data, "final", "adapted")
+    tables["adapted_areas"] = report_areas(by_data, "adapted", "strategy", least=3)
+    tables["strategy_adapted_areas"] = report_areas(by_data, "adapted", "random", 3)
     tables["strategy_start"] = report_pair(by_data, "strategy", "start")
     for metric in METRICS[1:]:
         tables[f"strategy_{metric}"] = report_pair(by_data, "strategy", "pool", metric)
