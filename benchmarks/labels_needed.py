@@ -15,9 +15,8 @@ all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 - shuffled: the same texts, assigned to other classes at random
 - adapted: make_text_classifier(adapt=True), whose encoder learns from the first 25, 50,
   100, ... labels, with --strategy; "random" is the same with random labels
-- final: make_final_classifier on the first labels of "adapted", or of "strategy" where
-  the other did not run (--final-seeds of the seeds), and two of its parts, "loop"
-  (frozen) and "fine-tuned"
+- final: make_final_classifier on the first labels of "adapted", which must have run
+  (--final-seeds of the seeds), and its part "fine-tuned"
 
 Pool (at most 4,000 texts) and test set (at most 2,000) are drawn once. A seed draws
 three quarters of the pool, so that the changes of a seed have the same texts, and the
@@ -30,7 +29,7 @@ and picture are made from such a file, and with --figures the picture alone.
 
 Options:
     --data NAME...
-    --changes NAME...        by default all
+    --changes NAME...        by default all; with --records, those that are compared
     --start embedding_kmeans
     --strategy uherding
     --most 500               labels of a run
@@ -81,7 +80,7 @@ LONG = ("imdb", "commons", "bbc", "spam", "thucnews")
 RANDOM = ("baseline", "head", "pool")
 CHANGES = (*RANDOM, "start", "strategy", "descriptions", "shuffled")
 ADAPTED = ("adapted", "random")
-FINAL = ("final", "loop", "fine-tuned")
+FINAL = ("final", "fine-tuned")
 SCORED = (0, 10, 25, 50, 100, 200, 500)
 COUNTS = (0, 10, 25, 50, 75, 100, 150, 200, 300, 400, 500)
 TUNED = (50, 100, 200)
@@ -98,8 +97,8 @@ PAIRS = {
     "shuffled": "strategy",
     "adapted": "strategy",
     "random": "pool",
-    "final": "loop",
-    "fine-tuned": "loop",
+    "final": "adapted",
+    "fine-tuned": "final",
 }
 
 
@@ -228,7 +227,7 @@ def make_final(name, seed, args):
 
 
 def finish(name, data, queried, seed, args):
-    """Train the final model on the first labels of a run; three records."""
+    """Train the final model on the first labels of a run; a record for each change."""
     X, y, X_test, y_test = data["texts"]
     rows = draw(len(X), seed)
     X, y = X[rows], y[rows]
@@ -240,7 +239,7 @@ def finish(name, data, queried, seed, args):
             start = process_time()
             model.fit(X[queried[:n]], y[queried[:n]], X_unlabeled=X[others])
             seconds = round(process_time() - start, 2)
-            members = model, model.parts_["frozen"], model.parts_["tuned"]
+            members = model, model.parts_["tuned"]
             for change, member in zip(FINAL, members, strict=True):
                 scores = score(member.predict_proba(X_test), member.classes_, y_test)
                 rounds[change].append([n, *scores, seconds])
@@ -290,11 +289,7 @@ def run(name, args):
     data = encode(name, args)
     print(f"{name}: {len(jobs)} + {len(last)} runs", file=sys.stderr)
     records.run(lambda *job: play(name, data, *job, args), jobs, args.n_jobs)
-    queried = {
-        r["seed"]: r["queried"]
-        for change in ("strategy", "adapted")
-        for r in harness.select(records, change=change)
-    }
+    queried = {r["seed"]: r["queried"] for r in records if r["change"] == "adapted"}
     records.run(lambda _, s: finish(name, data, queried[s], s, args), last, args.n_jobs)
     return records
 
@@ -429,7 +424,7 @@ def report(records):
 
 def as_runs(records):
     """The records as runs, for skactive.analysis."""
-    order, runs = [*CHANGES, *ADAPTED, "final"], []
+    order, runs = [*CHANGES, *ADAPTED], []
     order.remove("shuffled")
     own = [record for record in records if record["change"] in order]
     for record in sorted(own, key=lambda r: order.index(r["change"])):
@@ -532,23 +527,27 @@ def draw_picture(tables, args):
 
 def make_tables(by_data, needed, args):
     """All tables by their names."""
-    changes = dict.fromkeys(n for each in needed.values() for n in each.names[1:])
+    changes = dict.fromkeys(n for each in needed.values() for n in each.names)
     tables = {"shares": summarize(by_data, changes, args.at)}
-    tables["areas"] = report_areas(by_data, "strategy", "pool")
+    wanted = args.changes or PAIRS
     for change, before in PAIRS.items():
+        if change not in wanted:
+            continue
         if change in (*FINAL, *ADAPTED):
             tables[change] = report_few(by_data, change, before)
             continue
         least = 10 if change == "shuffled" else 25
         tables[change] = report_pair(by_data, change, before, least=least)
     tables["strategy_adapted"] = report_few(by_data, "adapted", "random")
-    tables["final_adapted"] = report_few(by_data, "final", "adapted")
     tables["adapted_areas"] = report_areas(by_data, "adapted", "strategy", least=3)
     tables["strategy_adapted_areas"] = report_areas(by_data, "adapted", "random", 3)
-    tables["strategy_start"] = report_pair(by_data, "strategy", "start")
-    for metric in METRICS[1:]:
-        tables[f"strategy_{metric}"] = report_pair(by_data, "strategy", "pool", metric)
-    tables["baseline_ece"] = report_pair(by_data, "strategy", "baseline", "ece")
+    if "strategy" in wanted:
+        tables["areas"] = report_areas(by_data, "strategy", "pool")
+        tables["strategy_start"] = report_pair(by_data, "strategy", "start")
+        for metric in METRICS[1:]:
+            name = f"strategy_{metric}"
+            tables[name] = report_pair(by_data, "strategy", "pool", metric)
+        tables["baseline_ece"] = report_pair(by_data, "strategy", "baseline", "ece")
     tables["mean_ece"] = report_means(by_data, "ece")
     tables = {title: lines for title, lines in tables.items() if lines}
     for name, records in by_data.items():

@@ -68,6 +68,7 @@ STEPS = {
     "start": "first ten texts",
     "strategy": "`uherding`",
     "adapted": "encoder that learns",
+    "final": "part that is fine-tuned at the end",
 }
 SHARED = ("head", "pool", "start", "strategy", "descriptions")
 AT = (50, 200)
