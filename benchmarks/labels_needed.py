@@ -29,7 +29,7 @@ and picture are made from such a file, and with --figures the picture alone.
 
 Options:
     --data NAME...
-    --changes NAME...        by default all; with --records, those that are compared
+    --changes NAME...        those that run and are compared, by default all
     --start embedding_kmeans
     --strategy uherding
     --most 500               labels of a run
@@ -561,7 +561,8 @@ def main():
     if args.out is None and not args.smoke:
         sys.exit("argument --out: name a folder")
     if args.records:
-        kept = json.loads(args.records.read_text())["records"]
+        found = json.loads(args.records.read_text())
+        kept, args.changes = found["records"], args.changes or found.get("changes")
         args.data = list(dict.fromkeys(r["data"] for r in kept))
         args.name = args.records.stem
     else:
@@ -579,7 +580,9 @@ def main():
     tables = make_tables(by_data, needed, args)
     harness.print_tables(tables)
     if args.out:
-        harness.write_json(args.out / f"{args.name}.json", tables=tables, records=kept)
+        own = {"changes": args.changes} if args.changes else {}
+        path = args.out / f"{args.name}.json"
+        harness.write_json(path, **own, tables=tables, records=kept)
 
 
 if __name__ == "__main__":
