@@ -569,6 +569,9 @@ def main():
         runs = (record for name in args.data for record in run(name, args))
         kept = [{k: v for k, v in r.items() if k != "queried"} for r in runs]
     by_data = {name: [r for r in kept if r["data"] == name] for name in args.data}
+    for name, records in by_data.items():
+        if not any(r["change"] == "baseline" for r in records):
+            sys.exit(f"argument --changes: run baseline on {name} as well")
     needed = {
         name: labels_needed(as_runs(records), "baseline", args.at)
         for name, records in by_data.items()
