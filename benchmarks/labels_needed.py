@@ -540,7 +540,6 @@ def make_tables(by_data, needed, args):
         tables[change] = report_pair(by_data, change, before, least=least)
     tables["strategy_adapted"] = report_few(by_data, "adapted", "random")
     tables["adapted_areas"] = report_areas(by_data, "adapted", "strategy", least=3)
-    tables["strategy_adapted_areas"] = report_areas(by_data, "adapted", "random", 3)
     if "strategy" in wanted:
         tables["areas"] = report_areas(by_data, "strategy", "pool")
         tables["strategy_start"] = report_pair(by_data, "strategy", "start")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, Self, overload
 
@@ -133,19 +133,8 @@ class DelegationMixin:
         return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = deepcopy(get_tags(self.estimator))
-        for name in (
-            "estimator_type",
-            "classifier_tags",
-            "regressor_tags",
-            "transformer_tags",
-            "target_tags",
-            "input_tags",
-            "non_deterministic",
-        ):
-            setattr(tags, name, getattr(inner, name))
-        return tags
+        own = {"array_api_support": False, "no_validation": False, "requires_fit": True}
+        return replace(deepcopy(get_tags(self.estimator)), **own)
 
 
 @dataclass(frozen=True)
