@@ -81,10 +81,8 @@ def finish(name, data, queried, seed, args):
 
 def run(settings):
     """Run what is not finished: the loops, then the final models of what they asked."""
-    scored, smoke = settings.scored, settings.smoke
-    args = SimpleNamespace(
-        **settings.sizes, scored=scored, smoke=smoke, out=settings.out
-    )
+    own = {name: getattr(settings, name) for name in ("scored", "smoke", "out")}
+    args = SimpleNamespace(**settings.sizes, **own, encoder=None, prompt="")
     read = lru_cache(maxsize=1)(lambda data: encode(data, args))
 
     def function(*, data, way, seed):
