@@ -1,5 +1,6 @@
 """What several test files share: small encoders and one set of texts in every form."""
 
+import gc
 import hashlib
 import os
 import re
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+# What is imported and collected stays, so nothing is searched for garbage until then.
+gc.disable()
 # One thread per process, before numpy and torch are imported: the tests run in several
 # processes, and small matrices on many threads are far slower. Tests of threads set
 # their own number.
@@ -83,6 +86,12 @@ def pytest_configure(config):
             raise pytest.UsageError(
                 "SKACTIVE_TEST_DEVICE is 'cuda', and torch finds no CUDA device."
             )
+
+
+def pytest_collection_finish():
+    """Search for garbage from here on, and never in what is there already."""
+    gc.freeze()
+    gc.enable()
 
 
 def skip_on_gpu(items):
