@@ -477,7 +477,7 @@ CONTAINERS = {
 def test_a_strategy_cannot_change_the_pool(convert, candidates):
     def change(view):
         rows = getattr(view.X, "iloc", view.X)
-        if isinstance(rows[0], list):
+        if isinstance(rows, list) and isinstance(rows[0], list):
             rows = rows[0]
         rows[0] = 0 if sparse.issparse(rows) else "changed"
         return np.zeros(len(view))
