@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._utils._bases import BaseEstimator, MetaEstimatorMixin, available_if, fit_context
 from ._utils._containers import (
     as_container,
+    check_alike,
     concatenate,
     count_items,
     drop_known_texts,
@@ -463,6 +464,7 @@ class ActiveLearner(
         self._validate_params()
         check_bool("return_scores", return_scores)
         X, n_pool = read_items(X)
+        check_alike(getattr(self, "X_labeled_", None), X)
         n_queries = check_n_queries(n_queries, self.batch_size)
         positions = None
         if candidates is not None:

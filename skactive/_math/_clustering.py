@@ -197,8 +197,9 @@ def _sample(parts, n, size, normalize, rng):
         start = stop
     if len(copies) == 1:
         return copies[0]
-    stack = sparse.vstack if sparse.issparse(copies[0]) else np.concatenate
-    return stack(copies)
+    if any(map(sparse.issparse, copies)):
+        return sparse.vstack(copies, format="csr")
+    return np.concatenate(copies)
 
 
 def _first_centers(sample, k, rng):

@@ -86,7 +86,8 @@ def snapshot(X):
     """Return a copy of `X` that later changes by the caller do not affect."""
     if hasattr(X, "take_rows"):  # immutable
         return X
-    return take_rows(X, np.arange(num_samples(X)))
+    rows = take_rows(X, np.arange(num_samples(X)))
+    return protect(rows) if isinstance(rows, list) else rows
 
 
 def protect(X):
@@ -107,13 +108,15 @@ def concatenate(first, second, *, name="X"):
     second = np.asarray(second) if is_dask(second) else second
     if (joined := _join_rows(first, second)) is not None:
         return joined
+    check_alike(first, second, name)
     if sparse.issparse(first) and sparse.issparse(second):
-        _check_width(first.shape[1], second.shape[1], name)
         return sparse.vstack([first, second], format="csr")
     if type(first) is type(second) and hasattr(first, "iloc"):
-        return _concat_pandas(first, second, name)
+        import pandas as pd
+
+        return pd.concat([first, second])
     if type(first) is type(second) and type(first).__module__.startswith("polars"):
-        return _concat_polars(first, second, name)
+        return _concat_polars(first, second)
     if isinstance(first, np.ndarray) and isinstance(second, list | tuple):
         dtype = None if first.dtype.kind in "fiub" else object
         try:
@@ -125,8 +128,7 @@ def concatenate(first, second, *, name="X"):
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         if first.ndim != second.ndim:
             _refuse(first, second, name)
-        if first.ndim > 1:
-            _check_width(first.shape[1:], second.shape[1:], name)
+        check_alike(first, second, name)  # a list is an array now
         return np.concatenate([first, second])
     if isinstance(first, list | tuple) and isinstance(second, np.ndarray):
         second = second.tolist()
@@ -140,20 +142,11 @@ def _join_rows(first, second):
     return first.join_rows(second) if hasattr(first, "join_rows") else None
 
 
-def _concat_pandas(first, second, name):
-    import pandas as pd
-
-    if first.ndim == 2:
-        check_columns(list_columns(first), list_columns(second), name)
-    return pd.concat([first, second])
-
-
-def _concat_polars(first, second, name):
+def _concat_polars(first, second):
     import polars as pl
 
     if isinstance(first, pl.Series):  # joined whatever they are called
         return pl.concat([first, second.alias(first.name)])
-    check_columns(first.columns, second.columns, name)
     return pl.concat([first, second], how="vertical_relaxed")
 
 
@@ -171,6 +164,19 @@ def check_columns(expected, columns, name):
         )
 
 
+def check_alike(expected, X, name="X"):
+    """Raise a ValueError for other columns in two tables, or in two arrays."""
+    columns = list_columns(expected), list_columns(X)
+    widths = [getattr(rows, "shape", ())[1:] for rows in (expected, X)]
+    if all(columns):
+        check_columns(*columns, name)
+    elif all(widths) and not any(columns) and widths[0] != widths[1]:
+        raise ValueError(
+            f"{name!r} has another number of columns than before: expected "
+            f"{widths[0][0]}, got {widths[1][0]}."
+        )
+
+
 def _dimensions(X):
     """Return the number of dimensions; 1 for a list of lists."""
     return getattr(X, "ndim", None) or len(getattr(X, "shape", (0,)))
@@ -178,14 +184,6 @@ def _dimensions(X):
 
 def _rows(X):
     return X.to_list() if hasattr(X, "to_list") else list(X)
-
-
-def _check_width(expected, got, name):
-    if expected != got:
-        raise ValueError(
-            f"{name!r} has another number of columns than before: expected "
-            f"{expected}, got {got}."
-        )
 
 
 def _refuse(first, second, name):

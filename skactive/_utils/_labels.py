@@ -198,7 +198,7 @@ def join_fit_params(first, n_first, second, n_second):
     A missing sample weight is 1. Raise a ValueError if another parameter was given for
     some items only.
     """
-    check_weights(second, n_second)
+    second = check_weights(second, n_second)
     second = {k: v for k, v in second.items() if _is_aligned(v, n_second)}
     if n_first == 0:
         return {name: np.array(value) for name, value in second.items()}
@@ -222,12 +222,15 @@ def join_fit_params(first, n_first, second, n_second):
 def check_weights(params, n):
     """Return parameters of `fit` after a check of the sample weights for n items.
 
-    Weights are one finite number per item, one positive number or None. Raise a
+    Weights are one finite number per item, one positive number for all or None. Raise a
     TypeError for weights without an order.
     """
+    params = dict(params)
     for name, value in params.items():
-        single = value is None or (isinstance(value, Real) and 0 < value < np.inf)
-        if single or not name.endswith("sample_weight"):
+        if value is None or not name.endswith("sample_weight"):
+            continue
+        if isinstance(value, Real) and 0 < value < np.inf:
+            params[name] = np.full(n, value, dtype=np.float64)
             continue
         refuse_unordered(value, name)
         try:
@@ -357,14 +360,16 @@ def marginals(proba, classes):
 
 def key_of(label):
     """Return a key that equal labels share; the order of names does not matter."""
-    return repr(sorted(label) if is_names(label) else label)
+    if is_names(label):
+        return repr(sorted(map(str, label)))
+    label = label.tolist() if isinstance(label, np.generic | np.ndarray) else label
+    is_whole = isinstance(label, float) and label.is_integer()
+    return repr(int(label) if is_whole else label)
 
 
 def same_label(first, second):
     """Whether two labels are equal; the order of names does not matter."""
-    if is_names(first) and is_names(second):
-        return sorted(first) == sorted(second)
-    return first == second
+    return key_of(first) == key_of(second)
 
 
 def list_classes(labels):

@@ -161,8 +161,9 @@ def lower_priority(by=10):
     """
     if SYSTEM == "linux":
         with suppress(OSError):
-            thread = os.PRIO_PROCESS, threading.get_native_id()
-            os.setpriority(*thread, max(by, os.getpriority(*thread)))
+            own = threading.get_native_id()
+            base = 0 if own == os.getpid() else _nice(os.getpid())
+            os.setpriority(os.PRIO_PROCESS, own, max(min(base + by, 19), _nice(own)))
 
 
 def has_low_priority():

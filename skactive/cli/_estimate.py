@@ -100,7 +100,8 @@ def _estimate_project(file, label, regression, level, columns, about):
     with project:
         session, groups = project.session, None
         if group:
-            groups = [project.find_columns(id)[group] for id in session.pool_ids]
+            cells = map(project.find_columns, session.pool_ids)
+            groups = [shown[0] if (shown := [*x.values()]) else "" for x in cells]
         say("The sample is the audit of the session.")
         shares = session.prevalence(groups, **level)
         return shares, project.describe(shares, **level)

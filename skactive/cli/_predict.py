@@ -65,12 +65,16 @@ def open_model(model, forget):
         return partial(_predict_exported, exported), about, exported
     about = read_about(model)
     from .._utils._labels import find_target, predict_labels
+    from .._utils._pipelines import split_estimator
     from ..persistence import disarm, load
 
     loaded = load(model)
     if forget:
         disarm(loaded, forget=True)
-    known = about | {"target": about.get("target") or find_target(loaded)}
+    _, final = split_estimator(getattr(loaded, "estimator_", loaded))
+    known = about | {"target": about.get("target") or find_target(final)}
+    if known["target"] == "multi-label":  # without names, as in an export
+        known.setdefault("classes", list(range(len(final.classes_))))
     options = {"classes": known.get("classes"), "target": known["target"]}
     return partial(predict_labels, loaded, **options), known, None
 

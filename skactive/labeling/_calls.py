@@ -7,30 +7,11 @@ from typing import Any
 
 from ..session import Desk
 
-METHODS = (
-    "state",
-    "next",
-    "answer",
-    "answer_all",
-    "skip",
-    "undo",
-    "flag",
-    "note",
-    "add_class",
-    "edit_class",
-    "remove_class",
-    "item",
-    "history",
-    "search",
-    "check",
-    "similar",
-    "more",
-    "themes",
-    "explain",
-    "quality",
-    "draw",
-    "release",
-)
+_OF_TEXTS = ("state", "next", "answer", "answer_all", "skip", "undo", "flag", "note")
+_OF_CLASSES = ("add_class", "edit_class", "remove_class")
+_OF_LISTS = ("item", "history", "search", "check", "similar", "more", "themes")
+_OF_SAMPLES = ("explain", "quality", "draw", "release")
+METHODS = (*_OF_TEXTS, *_OF_CLASSES, *_OF_LISTS, *_OF_SAMPLES)
 
 
 def call(

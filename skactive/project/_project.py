@@ -16,7 +16,7 @@ from .._tables._reader import find_files
 from .._tables._writer import find_unwritable
 from .._utils._containers import take_rows
 from .._utils._format import brief, report_progress
-from .._utils._labels import predict_labels
+from .._utils._labels import predict_labels, same_label
 from .._utils._system import Closing, to_form
 from ..annotators import ColumnAnnotator
 from ..session import Desk, read_manifest
@@ -435,6 +435,15 @@ class Project(ProjectSettings, Closing):
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)
+        given, answers = name_given(self.session, self.given), self._find_answers()
+        odd = [
+            i for i in given.keys() & answers if not same_label(given[i], answers[i])
+        ]
+        if odd and not self.is_large:
+            at = self.table.file.where(sorted(self.table.rows[i] for i in odd))
+            self.table.file.say(
+                f"labels of the file differ from the answers, which count: {at}"
+            )
         self.tell()
         n_texts, n_given = len(self.texts), len(self.given)
         n_before = len(self.session.labels)
@@ -609,12 +618,15 @@ class Project(ProjectSettings, Closing):
         """
         return describe_project(self, shares, confidence_level)
 
+    def _find_answers(self):
+        """Return what people answered, dict of position to label."""
+        answers = self.session.labels
+        positions = self.session._core.state.pool.positions(list(answers)).tolist()
+        return dict(zip(positions, answers.values(), strict=True))
+
     def _find_labeled(self) -> tuple[Any, list, Any]:
         """Return texts and labels to train on, and the texts without a label."""
-        answers = self.session.labels
-        positions = self.session._core.state.pool.positions(list(answers))
-        answers = zip(map(int, positions), answers.values(), strict=True)
-        labels = name_given(self.session, self.given) | dict(answers)
+        labels = name_given(self.session, self.given) | self._find_answers()
         unlabeled: Any = []
         if not self.is_large:  # no training reads all texts of a large one
             blank = [i for i in range(len(self.texts)) if i not in labels]

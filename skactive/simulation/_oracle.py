@@ -17,8 +17,11 @@ BINS = 10  # of the numbers of a regression, for a stratified sample
 
 
 @validate_params({"rng": [np.random.Generator]})
-def choose_initial(initial, n_initial, y, rng):
-    """Return the positions that are labeled before the first query."""
+def choose_initial(initial, n_initial, y, rng, numeric=False):
+    """Return the positions that are labeled before the first query.
+
+    `numeric` labels are those of a regression.
+    """
     n_pool = len(y)
     if initial is not None and not isinstance(initial, str):
         if np.size(initial) == 0:
@@ -38,7 +41,7 @@ def choose_initial(initial, n_initial, y, rng):
     if initial == "first":
         return np.arange(n_initial)
     if initial == "stratified":
-        return _stratify(y, n_initial, rng)
+        return _stratify(_bin(y) if numeric and y.ndim == 1 else y, n_initial, rng)
     raise ValueError(
         "'initial' must be 'random', 'stratified', 'first', or positions in the pool; "
         f"got {initial!r}."
@@ -49,8 +52,6 @@ def _stratify(y, n, rng):
     """Return positions drawn from each class by the method of largest remainders."""
     if y.ndim == 2:
         return _cover_labels(y, n, rng)
-    if y.dtype.kind == "f":
-        y = _bin(y)
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     share = n * counts / len(y)
     take = np.floor(share).astype(int)
@@ -94,13 +95,15 @@ class Oracle:
 
     With a probability as `noise`, the wrong labels follow from `seed` alone: every
     strategy meets the same ones. `costs` (n,) are of all items, 1 each by default.
+    Wrong `numeric` labels are those of other items.
     """
 
-    def __init__(self, y, noise=None, seed=0, costs=None):
+    def __init__(self, y, noise=None, seed=0, costs=None, numeric=False):
         self.y = y
         self.costs = np.ones(len(y)) if costs is None else costs
         self.noise = noise
         self.seed = seed
+        self.numeric = numeric
         if noise and not callable(noise):
             self.y = self._corrupt()
 
@@ -115,7 +118,7 @@ class Oracle:
             )
         rng = round_rng(self.seed, 0, "noise")
         wrong = rng.random(len(codes)) < self.noise
-        if self.y.ndim == 2 or self.y.dtype.kind == "f":
+        if self.y.ndim == 2 or self.numeric:
             labels = self.y.copy()
             labels[wrong] = self.y[_draw_others(codes, rng)[wrong]]
             return labels

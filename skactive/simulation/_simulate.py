@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 
 from .._storage._fingerprint import collect_versions, to_text
@@ -202,8 +203,9 @@ def simulate(
     score = Scores(learner, X_test, y_test, scoring)
     recorder = RunRecorder(folder)
     seed = recorder.choose_seed(base_seed(learner.random_state))
-    queried = choose_initial(initial, n_initial, y, round_rng(seed, 0, "initial"))
-    oracle = Oracle(y, noise, seed, costs)
+    rng, numeric = round_rng(seed, 0, "initial"), is_regressor(learner.estimator)
+    queried = choose_initial(initial, n_initial, y, rng, numeric)
+    oracle = Oracle(y, noise, seed, costs, numeric)
 
     plan = {
         "n_initial": n_initial,

@@ -427,9 +427,10 @@ def typicality(X, others, n_neighbors, rng, n_jobs=1):
         result[rows] = np.inf
         return result
     if others.shape[0]:
-        stack = sparse.vstack if sparse.issparse(X) else np.concatenate
-        others = stack([X, others])
-        others = others.tocsr() if sparse.issparse(others) else others
+        if sparse.issparse(X):
+            others = sparse.vstack([X, others], format="csr")
+        else:
+            others = np.concatenate([X, others])
     else:
         others = X
     distances = nearest(X, others, n_neighbors, exclude_self=True, n_jobs=n_jobs)[0]

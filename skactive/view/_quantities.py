@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import is_regressor
+from sklearn.utils import assert_all_finite
 
 from .._math import _scores
 from .._utils._chunks import LARGE, LazyRows, chunk_size, concatenate_chunks, float_rows
@@ -30,7 +31,9 @@ def represent(final, inputs):
     """Return features (n, d) that the final estimator makes, else its inputs."""
     if makes_features(final):
         inputs = final.transform(inputs)
-    return inputs.tocsr() if sparse.issparse(inputs) else _as_array(inputs)
+    features = inputs.tocsr() if sparse.issparse(inputs) else _as_array(inputs)
+    assert_all_finite(features, input_name="X")
+    return features
 
 
 def _as_array(X):
@@ -160,7 +163,7 @@ def class_scores(final, inputs, k, name, n_jobs=1):
     decision = decide(final, inputs, n_jobs)
     if decision.ndim == 1:
         return np.stack([-decision / 2, decision / 2], axis=1)
-    if decision.shape[1] != k:
+    if decision.shape[1] != k or getattr(final, "decision_function_shape", 0) == "ovo":
         raise TypeError(
             f"strategy {name!r} needs one decision value per class, {k}; "
             f"{type(final).__name__} returns {decision.shape[1]}. Use "

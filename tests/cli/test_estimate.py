@@ -219,6 +219,28 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
         assert {row["name"]: row["value"] for row in csv.DictReader(file)} == card
 
 
+@pytest.mark.slow
+def test_a_group_of_a_project_may_be_blank_and_its_column_in_capitals(
+    table, capsys, tiny_bert
+):
+    years = ["" if i == 7 else str(x) for i, x in enumerate(table.pop("year"))]
+    columns = {x: y.tolist() for x, y in table.items()} | {"Year": years}
+    write_columns("reviews.csv", columns)
+    options = {"classes": ["bug", "praise"], "model": tiny_bert}
+    project = Project("reviews.csv", "text", "topic", **options).open()
+    for _ in range(60):
+        item = project.desk.next("tab")[0]
+        project.desk.answer(item["id"], "bug", "tab")
+    expected = project.session.prevalence(years)
+    project.close()
+    place = ["--label", "topic", "--group", "year", "--model", tiny_bert]
+    found = run(capsys, *place, "--out", "shares.csv")
+    assert found.splitlines()[0] == str(expected).splitlines()[0]
+    with open("shares.csv", encoding="utf-8", newline="") as file:
+        groups = {row["group"] for row in csv.DictReader(file)}
+    assert groups == {str(group) for group, _ in expected.estimates}
+
+
 def test_the_card_of_a_table_says_what_is_known(table, capsys):
     place = ["--label", "label", "--prediction", "machine", "--card", "card.txt"]
     printed = run(capsys, *place)

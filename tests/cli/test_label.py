@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
@@ -23,7 +24,7 @@ from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.labeling._address import remember_address
 from skactive.labeling._server import LabelingServer
-from skactive.persistence import load
+from skactive.persistence import load, save
 from skactive.project import Project
 from skactive.session import read_labels
 from skactive.session._models import Models
@@ -158,6 +159,33 @@ def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
     mark = "" if suffix == ".jsonl" else "'"
     assert set(out["prediction"]) == {f"{mark}=1+1", f"{mark}@SUM(1)"}
     assert out["text"] == columns["text"]
+
+
+@pytest.mark.parametrize("is_learner", [False, True])
+def test_predict_with_a_saved_model_for_several_classes(tmp_path, is_learner):
+    texts, rows = ["cheap tasty", "tasty", "cheap", "slow"] * 5, [[1, 1], [1, 0]]
+    rows = np.array([*rows, [0, 1], [0, 0]] * 5)
+    several = OneVsRestClassifier(LogisticRegression(C=100))
+    model = make_pipeline(TfidfVectorizer(), several)
+    model = ActiveLearner(model) if is_learner else model
+    save(model.fit(texts, rows), tmp_path / "model")
+    write_columns(tmp_path / "new.jsonl", {"text": texts[:4]})
+    command = ["predict", tmp_path / "model", tmp_path / "new.jsonl", "--text", "text"]
+    assert main(list(map(str, command))) == 0
+    out = read_columns(tmp_path / "new.predicted.jsonl")
+    assert list(map(str, out["prediction"])) == ["[0, 1]", "[0]", "[1]", "[]"]
+
+
+def test_a_label_of_the_file_that_an_answer_contradicts_is_said(label, tmp_path):
+    cells = {"text": ["a fire", "a flood", "smoke", "water"]}
+    given = ["fire", "flood", None, None]
+    write_columns(tmp_path / "f.csv", cells | {"label": given})
+    label("fire", "fire", file=tmp_path / "f.csv")
+    write_columns(tmp_path / "f.csv", cells | {"label": [*given[:2], "fire", "flood"]})
+    _, shown = label(file=tmp_path / "f.csv")
+    assert "labels of the file differ from the answers, which count: line 5" in shown
+    out = read_columns(tmp_path / "f.labeled.csv")
+    assert out["label"] == ["fire", "flood", "fire", "fire"]
 
 
 @pytest.mark.long

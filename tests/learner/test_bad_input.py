@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
@@ -17,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.svm import SVR
+from sklearn.svm import SVC, SVR
 
 from skactive import ActiveLearner
 from skactive.strategies import Entropy, PointwiseStrategy, Strategy, Subsample
@@ -514,3 +515,51 @@ def test_a_model_that_writes_into_a_locked_pool_is_no_fault_of_the_strategy():
     locked.flags.writeable = False
     with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
         learner.query(locked, 2)
+
+
+def _columns_of(names):
+    return lambda rows: pd.DataFrame(rows[:, : len(names)], columns=list(names))
+
+
+@pytest.mark.parametrize("strategy", ["random", "coreset", "committee", "uherding"])
+@pytest.mark.parametrize(
+    ("labeled", "pool", "message"),
+    [
+        (_columns_of("abc"), _columns_of("cba"), "columns of 'X' differ .*'a', 'b'"),
+        (_columns_of("abc"), _columns_of("abd"), "columns of 'X' differ"),
+        (lambda rows: rows, lambda rows: rows[:, 1:], "another number of columns"),
+        (sparse.csr_array, lambda rows: rows[:, 1:], "another number of columns"),
+    ],
+    ids=["reordered", "renamed", "narrower", "sparse"],
+)
+def test_a_pool_has_the_columns_of_the_labeled_items(strategy, labeled, pool, message):
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    learner = ActiveLearner(LogisticRegression(), strategy, random_state=0)
+    learner.fit(labeled(rows[:10]), rows[:10, 0] > 0)
+    with pytest.raises(ValueError, match=message):
+        learner.query(pool(rows[10:]), 2)
+    assert len(learner.query(labeled(rows[10:]), 2)) == 2
+
+
+@pytest.mark.parametrize(
+    "strategy", ["coreset", "one_shot", "preclustering", "cal", "density", "uherding"]
+)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_strategy_that_compares_items_refuses_missing_numbers(strategy, bad):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    forest = RandomForestClassifier(5, random_state=0)
+    learner = ActiveLearner(forest, strategy, random_state=0)
+    learner.fit(rows[:10], rows[:10, 0] > 0)
+    rows[20, 0] = bad
+    with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
+        learner.query(rows[10:], 2)
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_decisions_about_pairs_of_classes_are_no_scores(n_classes):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    classes = np.arange(60) % n_classes
+    model = SVC(decision_function_shape="ovo")
+    learner = ActiveLearner(model, "margin").fit(rows, classes)
+    with pytest.raises(TypeError, match="Use decision_function_shape='ovr'"):
+        learner.query(rows, 2)

@@ -150,3 +150,19 @@ def test_labels_of_dtype_object_are_scored():
     test = {"X_test": rows, "y_test": labels}
     run = simulate(learner, rows, labels, n_initial=5, n_rounds=1, **test)
     assert len(run.scores) == 2
+
+
+def test_rows_in_lists_are_copied():
+    rows = [[-1.0, 0.0], [1.0, 0.0], [-2.0, 0.0], [2.0, 0.0]]
+    learner = make().fit(rows, [0, 1, 0, 1])
+    before = learner.estimator_.coef_
+    rows[0][0] = 500.0
+    assert learner.X_labeled_[0] == [-1.0, 0.0]
+    assert_array_equal(learner.refit().estimator_.coef_, before)
+
+
+@pytest.mark.parametrize("strategy", ["typiclust", "coreset", "uherding", "margin"])
+def test_a_sparse_pool_after_dense_labels(strategy):
+    learner = make(strategy).fit(X[SEED], y[SEED])
+    dense, found = learner.query(X, 3), learner.query(sparse.csr_array(X), 3)
+    assert_array_equal(found, dense)

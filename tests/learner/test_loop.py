@@ -197,3 +197,17 @@ def test_a_dummy_classifier_of_the_user_gets_its_sample_weights():
     learner = ActiveLearner(DummyClassifier(strategy="prior"))
     learner.fit(X, y, sample_weight=np.where(y == "no", 3.0, 1.0))
     assert_allclose(learner.predict_proba(X[:1]), [[0.75, 0.25]])
+
+
+@pytest.mark.parametrize("rows", [np.array, list])
+def test_one_weight_is_that_of_each_new_item(rows):
+    def teach(weight):
+        learner = make().fit(rows(X[SEED]), y[SEED], sample_weight=2.0)
+        learner.teach(rows(X[:2]), y[:2], sample_weight=weight)
+        return learner.teach(rows(X[40:42]), y[40:42]).estimator_.coef_
+
+    assert_allclose(teach(5.0), teach([5.0, 5.0]))
+    each = np.repeat([2.0, 5.0, 1.0], [6, 2, 2])
+    seen = np.concatenate([SEED, [0, 1, 40, 41]])
+    alone = LogisticRegression().fit(X[seen], y[seen], sample_weight=each)
+    assert_allclose(teach(5.0), alone.coef_, rtol=1e-6)

@@ -275,3 +275,34 @@ def test_full_agreement_is_not_certain():
     numbers = {i: {"A": float(i), "B": float(i)} for i in range(6)}
     low, high = measure_agreement(numbers, target="regression").alpha_interval
     assert low < high == 1.0
+
+
+LABELS = {
+    "words": ["yes", "no", "no"],
+    "numbers": [1, 0, 0],
+    "names": [["a", "b"], ["a"], []],
+    "truth": [True, False, False],
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_equal_labels_agree_whatever_numpy_made_of_them(kind):
+    def convert(label):
+        if isinstance(label, list):
+            return [np.str_(name) for name in label]
+        return np.array([label])[0]
+
+    answers = {
+        i: {"Ann": label, "Eve": convert(label)} for i, label in enumerate(LABELS[kind])
+    }
+    target = "multi-label" if kind == "names" else "single-label"
+    found = measure_agreement(answers, target=target)
+    assert (found.share, found.alpha) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.int8])
+def test_whole_numbers_agree_with_integers(kind):
+    people = {i: {"Ann": i % 3, "Bob": i % 3} for i in range(30)}
+    machine = {"model": {i: kind(i % 3) for i in range(30)}}
+    found = measure_agreement(people, machines=machine)
+    assert found.pairs["Ann", "model"][0] == 1

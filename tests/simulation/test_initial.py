@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binomtest, chisquare
+from sklearn.linear_model import LogisticRegression, Ridge
 
+from skactive import ActiveLearner, simulate
 from skactive.simulation._oracle import Oracle, choose_initial
 
 y = np.repeat(["a", "b", "c"], [90, 9, 1])
 
 
 def choose(initial, n, labels=y, seed=0):
-    return choose_initial(initial, n, labels, np.random.default_rng(seed))
+    numeric = labels.dtype.kind == "f"
+    return choose_initial(initial, n, labels, np.random.default_rng(seed), numeric)
 
 
 def counts(positions, labels=y):
@@ -201,7 +204,7 @@ def test_noise_needs_classes():
 )
 def test_a_wrong_number_or_set_is_that_of_another_item(truth):
     codes = np.unique(truth, axis=0, return_inverse=True)[1]
-    labels = Oracle(truth, 1.0, seed=2).label(np.arange(1000), 0)[0]
+    labels = Oracle(truth, 1.0, seed=2, numeric=True).label(np.arange(1000), 0)[0]
     found = [
         np.flatnonzero((truth == each).reshape(1000, -1).all(1)) for each in labels
     ]
@@ -213,6 +216,34 @@ def test_a_wrong_number_or_set_is_that_of_another_item(truth):
     expected = np.array([(codes == c).sum() for c in others])
     seen = np.array([(of_others == c).sum() for c in others])
     assert chisquare(seen, expected / expected.sum() * seen.sum()).pvalue > 1e-3
-    some = Oracle(truth, 0.3, seed=2).label(np.arange(1000), 0)[0]
+    some = Oracle(truth, 0.3, seed=2, numeric=True).label(np.arange(1000), 0)[0]
     wrong = (some != truth).reshape(1000, -1).any(axis=1)
     assert binomtest(int(wrong.sum()), 1000, 0.3).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_classes_may_be_whole_numbers_of_any_kind(kind):
+    classes = np.tile(np.arange(20), 20)
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    learner = ActiveLearner(LogisticRegression(), "random", random_state=0)
+    options = {"n_initial": 20, "n_rounds": 0, "initial": "stratified"}
+    run = simulate(learner, rows, classes.astype(kind), **options)
+    assert len(set(classes[run.queried])) == 20
+
+
+def test_wrong_classes_are_equally_likely_whatever_their_kind():
+    classes = np.repeat([0, 1, 2], [340, 40, 20])
+    found = [
+        Oracle(classes.astype(kind), 0.5).label(np.arange(400), 0)[0]
+        for kind in (int, float)
+    ]
+    assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_numbers_of_a_regression_are_dealt_by_their_quantiles(kind):
+    numbers = np.arange(400).astype(kind)
+    learner = ActiveLearner(Ridge(), "random", random_state=0)
+    options = {"n_initial": 20, "n_rounds": 0, "initial": "stratified"}
+    run = simulate(learner, numbers[:, None], numbers, **options)
+    assert np.bincount(numbers[run.queried].astype(int) // 40).tolist() == [2] * 10
