@@ -435,10 +435,9 @@ class Project(ProjectSettings, Closing):
         )
         for message in describe_lookalikes(self.session.known_classes):
             self.table.file.say(message)
-        given, answers = name_given(self.session, self.given), self._find_answers()
-        odd = [
-            i for i in given.keys() & answers if not same_label(given[i], answers[i])
-        ]
+        labels, answers = name_given(self.session, self.given), self._find_answers()
+        both = labels.keys() & answers
+        odd = [i for i in both if not same_label(labels[i], answers[i])]
         if odd and not self.is_large:
             at = self.table.file.where(sorted(self.table.rows[i] for i in odd))
             self.table.file.say(
