@@ -25,7 +25,7 @@ def write_table(path, columns, *, source=None, suffixes=None):
     """Write a dict of columns as the file that the suffix of its name requires.
 
     The file appears whole or not at all. The keys of the columns are those of
-    `as_keys`, and their cells are lists or Arrow arrays. Columns of `source`, the Cells
+    `as_keys`, and their cells are lists or Arrow arrays. Cells of `source`, the Cells
     of an input, stay as they are; the texts of all others are escaped in CSV and TSV
     files, see :func:`escape`. A file in the format of the source gets its dialect.
     `suffixes` limits the formats. Lists become JSON in CSV, TSV and Excel files. Raise
@@ -45,9 +45,7 @@ def write_table(path, columns, *, source=None, suffixes=None):
         options = source.dialect if is_same else options
     if is_untyped(path):
         columns = {
-            key if key in copied else escape(key): (
-                cells if cells is copied.get(key) else list(map(escape, cells))
-            )
+            key if key in copied else escape(key): _escape_new(cells, copied.get(key))
             for key, cells in columns.items()
         }
     try:
@@ -75,6 +73,13 @@ def escape(cell):
     """
     is_formula = isinstance(cell, str) and _FORMULA.match(cell)
     return f"'{cell}" if is_formula else cell
+
+
+def _escape_new(cells, before):
+    """Escape the cells of a column that it did not have before."""
+    if cells is before or before is None:
+        return cells if cells is before else list(map(escape, cells))
+    return [x if x == old else escape(x) for x, old in zip(cells, before, strict=True)]
 
 
 def unescape(cell):

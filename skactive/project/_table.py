@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 
 from .._tables._formats import PAIR, is_untyped
-from .._tables._labels import find_sources, read_labels, restore
+from .._tables._labels import find_sources, read_labels
 from .._tables._reader import (
     Cells,
     TableFile,
@@ -165,11 +165,9 @@ class Table:
 
     def _as_columns(self, labels, sources):
         """Return labels as columns in the form of the file, dict of name to cells."""
-        if self.cells is None:
+        if self.cells is None and not is_untyped(self.path):
             return {self.label: labels}
         cells = {name: self.file.cells(name) for name in self._keys}
-        if is_untyped(self.path):  # the writer escapes them again
-            cells = {name: restore(column) for name, column in cells.items()}
         given = {
             row: {name: column[row] for name, column in cells.items()}
             for row, source in enumerate(sources)
@@ -177,6 +175,10 @@ class Table:
             and row not in self._given.trimmed
             and self._given.values[row] == labels[row]
         }
+        if self.cells is None:
+            (key,) = self._keys
+            labels = [given.get(i, {key: x})[key] for i, x in enumerate(labels)]
+            return {self.label: labels}
         written, taken = {}, self.file.columns.keys() - self._keys
         for name, cells in self.cells.write(labels, given).items():
             written[free_name(name, taken | written.keys())] = cells

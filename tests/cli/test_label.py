@@ -161,6 +161,26 @@ def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
     assert out["text"] == columns["text"]
 
 
+@pytest.mark.parametrize(
+    ("given", "answers", "options", "written"),
+    [
+        (["+", "-", "0", "+"], ["1", "2"], [], ["'+", "'-"]),
+        (["1", "2.50", "007", "-3"], ["3", "2.5"], ["--regression"], ["3.0", "2.5"]),
+    ],
+)
+def test_given_cells_stay_as_they_are(
+    label, tmp_path, given, answers, options, written
+):
+    texts = [f"{word} text" for word in ("one", "two", "three", "four", "five", "six")]
+    rows = zip(["text", *texts], ["label", *given, "", ""], strict=True)
+    (tmp_path / "f.csv").write_text("\n".join(map(",".join, rows)))
+    label(*answers, file=tmp_path / "f.csv", options=options)
+    with open(tmp_path / "f.labeled.csv", encoding="utf-8", newline="") as file:
+        found = [row["label"] for row in csv.DictReader(file)]
+    assert found[:4] == given
+    assert set(found[4:]) == set(written)
+
+
 @pytest.mark.parametrize("is_learner", [False, True])
 def test_predict_with_a_saved_model_for_several_classes(tmp_path, is_learner):
     texts, rows = ["cheap tasty", "tasty", "cheap", "slow"] * 5, [[1, 1], [1, 0]]
