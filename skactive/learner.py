@@ -51,6 +51,7 @@ from ._utils._pipelines import (
     has_descriptions,
     needs_classes,
     of_estimator,
+    split_estimator,
     takes_unlabeled,
     unlabeled_params,
 )
@@ -464,7 +465,8 @@ class ActiveLearner(
         self._validate_params()
         check_bool("return_scores", return_scores)
         X, n_pool = read_items(X)
-        check_alike(getattr(self, "X_labeled_", None), X)
+        if split_estimator(self.estimator)[0] is None:  # else its first step checks
+            check_alike(getattr(self, "X_labeled_", None), X)
         n_queries = check_n_queries(n_queries, self.batch_size)
         positions = None
         if candidates is not None:

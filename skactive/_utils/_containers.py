@@ -173,7 +173,7 @@ def check_alike(expected, X, name="X"):
     elif all(widths) and not any(columns) and widths[0] != widths[1]:
         raise ValueError(
             f"{name!r} has another number of columns than before: expected "
-            f"{widths[0][0]}, got {widths[1][0]}."
+            f"{widths[0]}, got {widths[1]}."
         )
 
 

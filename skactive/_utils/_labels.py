@@ -230,8 +230,7 @@ def check_weights(params, n):
         if value is None or not name.endswith("sample_weight"):
             continue
         if isinstance(value, Real) and 0 < value < np.inf:
-            params[name] = np.full(n, value, dtype=np.float64)
-            continue
+            params[name] = value = np.full(n, float(value))
         refuse_unordered(value, name)
         try:
             weights = np.asarray(value, dtype=np.float64)
@@ -360,9 +359,10 @@ def marginals(proba, classes):
 
 def key_of(label):
     """Return a key that equal labels share; the order of names does not matter."""
-    if is_names(label):
-        return repr(sorted(map(str, label)))
     label = label.tolist() if isinstance(label, np.generic | np.ndarray) else label
+    if isinstance(label, list | tuple):
+        keys = map(key_of, label)
+        return str(sorted(keys) if is_names(label) else [*keys])
     is_whole = isinstance(label, float) and label.is_integer()
     return repr(int(label) if is_whole else label)
 

@@ -62,6 +62,7 @@ def open_model(model, forget):
         exported = runtime.load(path)
         columns = exported.columns
         about = {"target": exported.target, "text": columns, "columns": columns}
+        about["classes"] = exported.classes
         return partial(_predict_exported, exported), about, exported
     about = read_about(model)
     from .._utils._labels import find_target, predict_labels
@@ -72,11 +73,11 @@ def open_model(model, forget):
     if forget:
         disarm(loaded, forget=True)
     _, final = split_estimator(getattr(loaded, "estimator_", loaded))
-    known = about | {"target": about.get("target") or find_target(final)}
-    if known["target"] == "multi-label":  # without names, as in an export
-        known.setdefault("classes", list(range(len(final.classes_))))
-    options = {"classes": known.get("classes"), "target": known["target"]}
-    return partial(predict_labels, loaded, **options), known, None
+    about.setdefault("target", find_target(final))
+    if about["target"] == "multi-label":  # without names, as in an export
+        about.setdefault("classes", list(range(len(final.classes_))))
+    options = {"classes": about.get("classes"), "target": about["target"]}
+    return partial(predict_labels, loaded, **options), about, None
 
 
 def _predict_exported(model, X, n_top):
@@ -98,7 +99,8 @@ def _predict_pool(predict, source, out, names, about):
     from ..project import write_predictions
 
     pool = open_pool(source, names if len(names) == 2 else names[0])
-    return len(pool), lambda path: write_predictions(path, pool, predict)
+    classes = about.get("classes")
+    return len(pool), lambda path: write_predictions(path, pool, predict, classes)
 
 
 def open_table(source, names):

@@ -266,8 +266,11 @@ class LargeTable(Table):
         _write_parquet(path, self.texts, *self.added, ("label", *COLUMNS))
 
 
-def write_predictions(path, pool, predict):
-    """Write ids, texts and the predictions of `predict(texts)` as Parquet."""
+def write_predictions(path, pool, predict, classes=None):
+    """Write ids, texts and the predictions of `predict(texts)` as Parquet.
+
+    `classes` are those of a model for several classes per text.
+    """
 
     def batches():
         for start in range(0, len(pool), ROWS):
@@ -281,7 +284,7 @@ def write_predictions(path, pool, predict):
     first = predict(pool[:1])[0][0]
     kind = type(first)
     if isinstance(first, list):
-        kind = [type(first[0]) if first else str]
+        kind = [type((first or classes or [""])[0])]
     _write_parquet(path, pool, batches(), kind, ("prediction", "probability"))
 
 

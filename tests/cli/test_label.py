@@ -194,6 +194,12 @@ def test_predict_with_a_saved_model_for_several_classes(tmp_path, is_learner):
     assert main(list(map(str, command))) == 0
     out = read_columns(tmp_path / "new.predicted.jsonl")
     assert list(map(str, out["prediction"])) == ["[0, 1]", "[0]", "[1]", "[]"]
+    (tmp_path / "pool").mkdir()
+    write_columns(tmp_path / "pool" / "new.parquet", {"text": texts[3::-1]})
+    command[2:3] = [tmp_path / "pool", "--out", tmp_path / "pool.parquet"]
+    assert main(list(map(str, command))) == 0
+    out = read_columns(tmp_path / "pool.parquet")
+    assert list(map(list, out["prediction"])) == [[], [1], [0], [0, 1]]
 
 
 def test_a_label_of_the_file_that_an_answer_contradicts_is_said(label, tmp_path):

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -539,6 +540,18 @@ def test_a_pool_has_the_columns_of_the_labeled_items(strategy, labeled, pool, me
     with pytest.raises(ValueError, match=message):
         learner.query(pool(rows[10:]), 2)
     assert len(learner.query(labeled(rows[10:]), 2)) == 2
+
+
+@pytest.mark.parametrize("strategy", ["random", "coreset", "margin"])
+def test_a_pipeline_may_find_its_columns_by_their_names(strategy):
+    rows = _columns_of("abc")(np.random.default_rng(0).normal(size=(30, 3)))
+    columns = make_column_transformer(("passthrough", ["a", "b", "c"]))
+    model = make_pipeline(columns, LogisticRegression())
+    learner = ActiveLearner(model, strategy, random_state=0)
+    learner.fit(rows[:10], rows["a"][:10] > 0)
+    expected = learner.query(rows[10:], 3)
+    for pool in (rows[["c", "b", "a"]], rows.assign(number=range(30))):
+        np.testing.assert_array_equal(learner.query(pool[10:], 3), expected)
 
 
 @pytest.mark.parametrize(
