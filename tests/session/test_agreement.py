@@ -1,5 +1,9 @@
 """Agreement of annotators; scikit-learn, statsmodels and krippendorff are oracles."""
 
+import sys
+import threading
+from types import SimpleNamespace
+
 import krippendorff
 import numpy as np
 import pytest
@@ -7,6 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from skactive.estimation import Agreement, measure_agreement
+from skactive.session._state import State
 
 # The example of Fleiss (1971) on Wikipedia: ten items, fourteen raters, kappa 0.210.
 FLEISS = [
@@ -307,3 +312,22 @@ def test_whole_numbers_agree_with_integers(kind):
     machine = {"model": {i: kind(i % 3) for i in range(30)}}
     found = measure_agreement(people, machines=machine)
     assert found.pairs["Ann", "model"][0] == 1
+
+
+def test_answers_are_read_while_others_answer():
+    one = SimpleNamespace(label="yes", given=[1])
+    state = SimpleNamespace(answers={}, skipped={})
+
+    def work():
+        for i in range(30_000):
+            state.answers[i], state.skipped[-i] = one, (i, 0)
+
+    before, thread = sys.getswitchinterval(), threading.Thread(target=work)
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        while thread.is_alive():
+            State.labels(state), State.list_answers(state), State.latest(state, {})
+    finally:
+        sys.setswitchinterval(before)
+    assert len(State.labels(state)) == len(State.list_answers(state)) == 30_000
