@@ -38,7 +38,7 @@ def differs(answer):
 
 def find_disputed(state):
     """Return the ids whose answers differ, without those that are settled, list."""
-    answers = [*state.answers.items()]  # another thread may answer
+    answers = state.answers.copy().items()  # another thread may answer
     return [x for x, answer in answers if differs(answer) and answer.way != SETTLED]
 
 

@@ -19,7 +19,7 @@ def _find_asked(state, label):
     wanted = key_of(state.name_since(label, 0))
     return dict.fromkeys([*state.skipped], False) | {
         id: wanted in map(key_of, list_classes([answer.label]))
-        for id, answer in [*state.answers.items()]
+        for id, answer in state.answers.copy().items()
     }
 
 

@@ -185,7 +185,7 @@ class State:
 
     def labels(self):
         """Return the current labels, dict of id to label; others may answer."""
-        return {id: answer.label for id, answer in [*self.answers.items()]}
+        return {id: answer.label for id, answer in self.answers.copy().items()}
 
     def labels_by_keys(self, keys):
         """Return the current labels, where an import is ordered by keys (n,) of items.
@@ -209,7 +209,7 @@ class State:
 
     def list_answers(self):
         """Return the last answers of all to all items, list; others may answer."""
-        return [one for answer in [*self.answers.values()] for one in answer.given]
+        return [one for answer in self.answers.copy().values() for one in answer.given]
 
     def answered_by_batch(self):
         """Return a list of lists of labeled ids; successive ids of a batch together."""
@@ -218,7 +218,7 @@ class State:
     def latest(self, answers):
         """Return the ids of items with answers and of skipped ones, latest first."""
         when = {id: (answer.seq, 0) for id, answer in answers.items()}
-        when |= {id: at for id, at in [*self.skipped.items()] if id not in when}
+        when |= {id: at for id, at in self.skipped.copy().items() if id not in when}
         return sorted(when, key=when.get, reverse=True)
 
     def last_undoable(self, annotator=None):
