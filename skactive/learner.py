@@ -73,14 +73,7 @@ __all__ = ["ActiveLearner"]
 StrategyLike = str | Strategy | Callable[[PoolView], Any]
 
 
-_DELEGATED = (
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "decision_function",
-    "transform",
-    "score",
-)
+_PREDICTING = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
 class DelegationMixin:
@@ -125,7 +118,7 @@ class DelegationMixin:
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata to the methods of `estimator`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        for method in _DELEGATED:
+        for method in (*_PREDICTING, "transform", "score"):
             mapping.add(caller=method, callee=method)
         return MetadataRouter(owner=self).add(
             estimator=self.estimator, method_mapping=mapping
@@ -457,7 +450,8 @@ class ActiveLearner(
         ValueError
             If there is no candidate, or all candidates are labeled texts, or the
             strategy is unknown, changes an array of its view, or returns invalid
-            positions or scores.
+            positions or scores. If `X` has other columns than the labeled items, or
+            missing numbers that the strategy cannot compare.
         TypeError
             If the strategy is not defined for these targets, requires a quantity that
             the estimator lacks, or has no scores to return.

@@ -20,6 +20,7 @@ from ._neighbors import (
     rounding,
     squared_distances,
     squared_norms,
+    stack_rows,
     take_both,
 )
 
@@ -197,9 +198,7 @@ def _sample(parts, n, size, normalize, rng):
         start = stop
     if len(copies) == 1:
         return copies[0]
-    if any(map(sparse.issparse, copies)):
-        return sparse.vstack(copies, format="csr")
-    return np.concatenate(copies)
+    return stack_rows(copies)
 
 
 def _first_centers(sample, k, rng):

@@ -245,6 +245,13 @@ def _smallest(values, indices, keep):
     return take_both(values, indices, order, axis=1)
 
 
+def stack_rows(parts):
+    """Return the rows of several arrays; a CSR matrix if one of them is sparse."""
+    if any(map(sparse.issparse, parts)):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
 def take_both(first, second, order, axis):
     """Return two arrays in the order of the same indices along an axis."""
     return (

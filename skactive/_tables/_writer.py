@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 from .._storage._files import write_atomic
@@ -45,7 +46,9 @@ def write_table(path, columns, *, source=None, suffixes=None):
         options = source.dialect if is_same else options
     if is_untyped(path):
         columns = {
-            key if key in copied else escape(key): _escape_new(cells, copied.get(key))
+            key if key in copied else escape(key): (
+                cells if cells is copied.get(key) else _escape(cells, copied.get(key))
+            )
             for key, cells in columns.items()
         }
     try:
@@ -75,11 +78,10 @@ def escape(cell):
     return f"'{cell}" if is_formula else cell
 
 
-def _escape_new(cells, before):
-    """Escape the cells of a column that it did not have before."""
-    if cells is before or before is None:
-        return cells if cells is before else list(map(escape, cells))
-    return [x if x == old else escape(x) for x, old in zip(cells, before, strict=True)]
+def _escape(cells, before):
+    """Escape the cells of a column, but those that it had before; it may be new."""
+    pairs = zip_longest(cells, before or ())
+    return [cell if cell == old else escape(cell) for cell, old in pairs]
 
 
 def unescape(cell):

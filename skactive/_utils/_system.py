@@ -157,7 +157,8 @@ def interrupt_at_sigterm() -> Iterator[None]:
 def lower_priority(by=10):
     """Lower the priority of this thread and of those that it will start, on Linux.
 
-    People wait for other threads. `by` is at most 19.
+    People wait for the other threads of the process. A new process has the priority of
+    the thread that started it, and is not lowered twice.
     """
     if SYSTEM == "linux":
         with suppress(OSError):

@@ -101,7 +101,7 @@ def _estimate_project(file, label, regression, level, columns, about):
         session, groups = project.session, None
         if group:
             cells = map(project.find_columns, session.pool_ids)
-            groups = [shown[0] if (shown := [*x.values()]) else "" for x in cells]
+            groups = [next(iter(shown.values()), "") for shown in cells]
         say("The sample is the audit of the session.")
         shares = session.prevalence(groups, **level)
         return shares, project.describe(shares, **level)

@@ -218,7 +218,7 @@ class State:
     def latest(self, answers):
         """Return the ids of items with answers and of skipped ones, latest first."""
         when = {id: (answer.seq, 0) for id, answer in answers.items()}
-        when |= {id: at for id, at in self.skipped.copy().items() if id not in when}
+        when |= {id: skip for id, skip in self.skipped.items() if id not in when}
         return sorted(when, key=when.get, reverse=True)
 
     def last_undoable(self, annotator=None):

@@ -18,6 +18,7 @@ from .._math._neighbors import (
     paired_distances,
     squared_distances,
     squared_norms,
+    stack_rows,
 )
 from .._math._scores import Measure, top_n
 from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
@@ -426,13 +427,7 @@ def typicality(X, others, n_neighbors, rng, n_jobs=1):
     if total == 1:
         result[rows] = np.inf
         return result
-    if others.shape[0]:
-        if sparse.issparse(X):
-            others = sparse.vstack([X, others], format="csr")
-        else:
-            others = np.concatenate([X, others])
-    else:
-        others = X
+    others = stack_rows([X, others]) if others.shape[0] else X
     distances = nearest(X, others, n_neighbors, exclude_self=True, n_jobs=n_jobs)[0]
     with np.errstate(divide="ignore"):
         result[rows] = 1 / distances.mean(axis=1, dtype=np.float64)

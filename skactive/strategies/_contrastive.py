@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from .._math._neighbors import neighbor_means
+from .._math._neighbors import neighbor_means, stack_rows
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, concatenate_chunks
 from .._utils._labels import CLASSES
@@ -100,7 +100,7 @@ class DAL(Strategy):
             if others.size == 0:
                 # All drawn rows are selected; the remaining ones are unlabeled as well.
                 others = np.flatnonzero(left)
-            rows = _stack(X_labeled, X[np.concatenate([picks, others])])
+            rows = stack_rows([X_labeled, X[np.concatenate([picks, others])]])
             is_unlabeled = np.ones(rows.shape[0], dtype=int)
             is_unlabeled[: X_labeled.shape[0] + len(picks)] = 0
             classifier.fit(rows, is_unlabeled)
@@ -212,12 +212,6 @@ def _distributions(view):
     """
     proba = np.asarray(view.proba, dtype=np.float64)
     return proba if view.target == "single-label" else np.hstack([proba, 1 - proba])
-
-
-def _stack(X, Y):
-    if sparse.issparse(X) or sparse.issparse(Y):
-        return sparse.vstack([X, Y], format="csr")
-    return np.concatenate([X, Y])
 
 
 def _decide(classifier, X, n_jobs):

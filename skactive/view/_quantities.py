@@ -167,7 +167,7 @@ def class_scores(final, inputs, k, name, n_jobs=1):
     if decision.shape[1] != k or getattr(final, "decision_function_shape", 0) == "ovo":
         raise TypeError(
             f"strategy {name!r} needs one decision value per class, {k}; "
-            f"{type(final).__name__} returns {decision.shape[1]}. Use "
+            f"{type(final).__name__} returns {decision.shape[1]} of another kind. Use "
             "decision_function_shape='ovr'."
         )
     return decision

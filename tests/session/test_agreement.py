@@ -316,18 +316,18 @@ def test_whole_numbers_agree_with_integers(kind):
 
 def test_answers_are_read_while_others_answer():
     one = SimpleNamespace(label="yes", given=[1])
-    state = SimpleNamespace(answers={}, skipped={})
+    state = SimpleNamespace(answers={})
 
     def work():
         for i in range(30_000):
-            state.answers[i], state.skipped[-i] = one, (i, 0)
+            state.answers[i] = one
 
     before, thread = sys.getswitchinterval(), threading.Thread(target=work)
     sys.setswitchinterval(1e-6)
     try:
         thread.start()
         while thread.is_alive():
-            State.labels(state), State.list_answers(state), State.latest(state, {})
+            State.labels(state), State.list_answers(state)
     finally:
         sys.setswitchinterval(before)
     assert len(State.labels(state)) == len(State.list_answers(state)) == 30_000
